@@ -1,0 +1,82 @@
+#include "arrays.hpp"
+
+#include <new>
+
+namespace isofold::python {
+namespace {
+
+// A cache line, and enough for any vector width.
+constexpr std::align_val_t alignment{64};
+
+nb::dlpack::dtype dlpack_type(DataType type) {
+  const auto code = static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float);
+  switch (type) {
+    case DataType::float16:
+      return {code, 16, 1};
+    case DataType::float32:
+      return {code, 32, 1};
+    case DataType::float64:
+      return {code, 64, 1};
+    case DataType::bfloat16:
+    case DataType::none:
+      break;
+  }
+  throw nb::type_error("NumPy has no such element type");
+}
+
+Output make_output(nb::dlpack::dtype type, std::int64_t size) {
+  const std::size_t count = size > 0 ? static_cast<std::size_t>(size) : 0;
+  const std::size_t bytes = count * type.bits / 8;
+  void* data = ::operator new(bytes > 0 ? bytes : 1, alignment);
+  const nb::capsule owner(data, [](void* memory) noexcept { ::operator delete(memory, alignment); });
+  nb::ndarray<nb::numpy> array(data, 1, &count, owner, nullptr, type, nb::device::cpu::value, 0);
+  return {data, nb::cast(array)};
+}
+
+}  // namespace
+
+DataType data_type(const Input& array, const char* name) {
+  const nb::dlpack::dtype type = array.dtype();
+  if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float) && type.lanes == 1) {
+    switch (type.bits) {
+      case 16:
+        return DataType::float16;
+      case 32:
+        return DataType::float32;
+      case 64:
+        return DataType::float64;
+      default:
+        break;
+    }
+  }
+  throw nb::type_error((std::string(name) + " must be float16, float32 or float64").c_str());
+}
+
+ConstArray view(const Input& array, const char* name) { return {array.data(), data_type(array, name)}; }
+
+ConstArray view(const std::optional<Input>& array, const char* name) {
+  return array ? view(*array, name) : ConstArray{};
+}
+
+DataType parse_data_type(const std::string& name) {
+  if (name == "float16") return DataType::float16;
+  if (name == "float32") return DataType::float32;
+  if (name == "float64") return DataType::float64;
+  throw nb::value_error(("out_dtype must be float16, float32 or float64, not " + name).c_str());
+}
+
+Output make_output(DataType type, std::int64_t size) { return make_output(dlpack_type(type), size); }
+
+Output make_flags(std::int64_t size) {
+  return make_output({static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}, size);
+}
+
+void check_size(std::size_t size, std::int64_t expected, const char* name) {
+  if (static_cast<std::int64_t>(size) != expected) {
+    throw nb::value_error((std::string(name) + " has " + std::to_string(size) + " entries, expected " +
+                           std::to_string(expected))
+                              .c_str());
+  }
+}
+
+}  // namespace isofold::python

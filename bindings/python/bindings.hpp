@@ -1,0 +1,12 @@
+// What each file adds to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace isofold::python {
+
+void bind_isotonic(nanobind::module_& module);
+void bind_interpolation(nanobind::module_& module);
+void bind_float_environment(nanobind::module_& module);
+
+}  // namespace isofold::python
