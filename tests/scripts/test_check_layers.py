@@ -13,7 +13,7 @@ TARGETS = {
     "exact": "isofold_add_layer(exact)",
     "geometry": "isofold_add_layer(geometry DEPENDS exact)",
     "algorithm": "isofold_add_layer(algorithm DEPENDS geometry)",
-    "reference": "isofold_add_layer(reference DEPENDS exact)",
+    "reference": "isofold_add_layer(reference DEPENDS algorithm)",
     "cpu": "isofold_add_layer(cpu DEPENDS algorithm)",
     "api": "isofold_add_layer(api DEPENDS reference cpu)",
 }
@@ -91,8 +91,9 @@ def test_a_fault_is_found_and_placed(tree: Path, path: str, line: str, fault: st
     assert result.stdout.startswith(path)
 
 
-def test_targets_that_disagree_are_found(tree: Path) -> None:
-    (tree / "src/reference/CMakeLists.txt").write_text("isofold_add_layer(reference DEPENDS cpu)\n")
+@pytest.mark.parametrize("depends", ["DEPENDS algorithm cpu", "DEPENDS exact", ""])
+def test_targets_that_disagree_are_found(tree: Path, depends: str) -> None:
+    (tree / "src/reference/CMakeLists.txt").write_text(f"isofold_add_layer(reference {depends})\n")
     result = check(tree)
     assert result.returncode == 1
     assert "reference depends on" in result.stdout
