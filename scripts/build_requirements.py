@@ -1,8 +1,8 @@
 """Print the requirements that pyproject.toml states, one a line.
 
 `python scripts/build_requirements.py pyproject.toml` prints those of the build system;
-`python scripts/build_requirements.py pyproject.toml EXTRA` prints the package's own and an extra's, the extras
-that it names included.
+`python scripts/build_requirements.py pyproject.toml EXTRA` prints the package's own and those of an extra,
+the extras that it names included.
 """
 
 import re
@@ -11,7 +11,9 @@ import tomllib
 from pathlib import Path
 
 
-def extra_requirements(project: dict[str, object], extra: str, seen: frozenset[str] = frozenset()) -> list[str]:
+def extra_requirements(
+    project: dict[str, object], extra: str, seen: frozenset[str] = frozenset()
+) -> list[str]:
     extras = project["optional-dependencies"]
     assert isinstance(extras, dict)
     if extra not in extras:
