@@ -1,0 +1,108 @@
+// The public functions: check, choose the executor, word the outcome.
+#include "isofold/isofold.hpp"
+
+#include <new>
+#include <optional>
+
+#include "api/checks.hpp"
+#include "api/tie_order.hpp"
+#include "cpu/cpu.hpp"
+#include "exact/floating_mode.hpp"
+#include "reference/reference.hpp"
+
+namespace isofold {
+namespace {
+
+Status worded(Outcome outcome, const IsotonicProblem& problem) {
+  switch (outcome) {
+    case Outcome::done:
+      return {};
+    case Outcome::interrupted:
+      return api::fault(StatusCode::interrupted, "interrupted by the caller");
+    case Outcome::bad_input:
+      break;
+  }
+  return api::check_elements(problem);
+}
+
+// Runs `call` in the certificates' floating-point mode; exceptions end here.
+template <class Call>
+Status guarded(Call&& call) {
+  const FloatingMode mode;
+  try {
+    return call();
+  } catch (const std::bad_alloc&) {
+    return api::fault(StatusCode::out_of_memory, "out of memory");
+  }
+}
+
+}  // namespace
+
+Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
+  return guarded([&]() -> Status {
+    if (Status status = api::check_executor(executor); !status.ok()) return status;
+    if (Status status = api::check_problem(problem); !status.ok()) return status;
+    if (out.fit.present() && out.fit.data == nullptr && problem.rows.total() > 0) {
+      return api::fault(StatusCode::invalid_argument, "fit: null pointer");
+    }
+    std::optional<api::TieOrder> ordered;
+    if (problem.tie_offsets != nullptr) {
+      if (Status status = api::check_elements(problem); !status.ok()) return status;
+      ordered.emplace(problem);
+    }
+    const IsotonicProblem& untied = ordered ? ordered->problem() : problem;
+    const Outcome outcome = executor.backend == Backend::reference
+                                ? reference::isotonic_regression(untied, out)
+                                : cpu::isotonic_regression(untied, out, executor);
+    return worded(outcome, problem);
+  });
+}
+
+Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts, ConstArray gradient,
+                         const IsotonicGradient& out, const Executor& executor) {
+  return guarded([&]() -> Status {
+    if (Status status = api::check_executor(executor); !status.ok()) return status;
+    if (Status status = api::check_problem(problem); !status.ok()) return status;
+    if (Status status = api::check_block_starts(problem, block_starts); !status.ok()) return status;
+    if (!gradient.present() || (gradient.data == nullptr && problem.rows.total() > 0)) {
+      return api::fault(StatusCode::invalid_argument, "gradient: no array given");
+    }
+    if (Status status = api::check_elements(problem); !status.ok()) return status;
+    const Outcome outcome = executor.backend == Backend::reference
+                                ? reference::isotonic_gradient(problem, block_starts, gradient, out)
+                                : cpu::isotonic_gradient(problem, block_starts, gradient, out, executor);
+    return worded(outcome, problem);
+  });
+}
+
+Status block_weights(const IsotonicProblem& problem, const std::uint8_t* block_starts, double* out,
+                     const Executor& executor) {
+  return guarded([&]() -> Status {
+    if (Status status = api::check_executor(executor); !status.ok()) return status;
+    if (Status status = api::check_problem(problem); !status.ok()) return status;
+    if (Status status = api::check_block_starts(problem, block_starts); !status.ok()) return status;
+    if (out == nullptr && problem.rows.total() > 0) {
+      return api::fault(StatusCode::invalid_argument, "out: null pointer");
+    }
+    if (Status status = api::check_elements(problem); !status.ok()) return status;
+    return worded(cpu::block_weights(problem, block_starts, out, executor), problem);
+  });
+}
+
+Status interpolate(const Knots& knots, ConstArray points, std::int64_t count, MutableArray out,
+                   const Executor& executor) {
+  return guarded([&]() -> Status {
+    if (Status status = api::check_executor(executor); !status.ok()) return status;
+    if (Status status = api::check_knots(knots); !status.ok()) return status;
+    if (count < 0) return api::fault(StatusCode::invalid_argument, "count must not be negative");
+    if (!points.present() || (points.data == nullptr && count > 0)) {
+      return api::fault(StatusCode::invalid_argument, "points: no array given");
+    }
+    if (!out.present() || (out.data == nullptr && count > 0)) {
+      return api::fault(StatusCode::invalid_argument, "out: no array given");
+    }
+    return worded(cpu::interpolate(knots, points, count, out, executor), {});
+  });
+}
+
+}  // namespace isofold

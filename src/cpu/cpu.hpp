@@ -1,0 +1,21 @@
+// The CPU executor: chunk hulls over threads, a merge tree of segment lists, certified doubles throughout.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithm/outcome.hpp"
+#include "isofold/executor.hpp"
+#include "isofold/interpolation.hpp"
+#include "isofold/isotonic.hpp"
+
+namespace isofold::cpu {
+
+Outcome isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor);
+Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts, ConstArray gradient,
+                          const IsotonicGradient& out, const Executor& executor);
+Outcome block_weights(const IsotonicProblem& problem, const std::uint8_t* block_starts, double* out,
+                      const Executor& executor);
+Outcome interpolate(const Knots& knots, ConstArray points, std::int64_t count, MutableArray out,
+                    const Executor& executor);
+
+}  // namespace isofold::cpu

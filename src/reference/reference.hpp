@@ -1,0 +1,15 @@
+// The reference executor: exact arithmetic throughout, one thread, no cleverness. It stays as an oracle.
+#pragma once
+
+#include <cstdint>
+
+#include "algorithm/outcome.hpp"
+#include "isofold/isotonic.hpp"
+
+namespace isofold::reference {
+
+Outcome isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out);
+Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts, ConstArray gradient,
+                          const IsotonicGradient& out);
+
+}  // namespace isofold::reference
