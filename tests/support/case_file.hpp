@@ -1,0 +1,26 @@
+// Reads the exact cases: a JSON array of flat objects whose values are strings, booleans, null, and arrays of
+// hex-float strings or of integers. Anything else in the file is an error, naming the line.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/float_formats.hpp"
+
+namespace isofold_test {
+
+struct IsotonicCase {
+  std::string name;
+  DataType type = DataType::none;
+  bool increasing = true;
+  std::vector<double> values;
+  std::vector<double> weights;  // empty: none
+  std::vector<double> fit;
+  std::vector<std::int64_t> block_starts;
+};
+
+// Throws std::runtime_error.
+[[nodiscard]] std::vector<IsotonicCase> read_isotonic_cases(const std::string& path);
+
+}  // namespace isofold_test
