@@ -1,0 +1,33 @@
+"""Isotonic regression and calibration: the exact real answer, rounded once.
+
+``import isofold`` loads NumPy and nothing else; ``isofold.sklearn``, ``isofold.compat`` and ``isofold.calibration``
+are loaded when first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from isofold.isotonic import IsotonicResult, isotonic_gradient, isotonic_regression
+
+__all__ = ["IsotonicResult", "__version__", "isotonic_gradient", "isotonic_regression"]
+
+__version__: str
+
+_SUBMODULES = frozenset({"calibration", "compat", "sklearn"})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "__version__":
+        from importlib.metadata import version
+
+        globals()["__version__"] = version("isofold")
+        return globals()["__version__"]
+    if name in _SUBMODULES:
+        return importlib.import_module(f"isofold.{name}")
+    raise AttributeError(f"module 'isofold' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, *_SUBMODULES})

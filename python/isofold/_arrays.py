@@ -1,0 +1,116 @@
+"""Arguments as users give them, made into the flat arrays that the native module takes."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+FloatArray: TypeAlias = NDArray[np.floating[Any]]
+
+_MOST_THREADS = 2**31 - 1
+
+
+def real_array(value: ArrayLike, name: str) -> FloatArray:
+    """`value` as a float16, float32 or float64 array; integers and booleans become float64.
+
+    Integers beyond 2**53 are rounded by that conversion. Floats are never converted, so that the caller's own
+    values are fitted. The result may be a view of `value`, of any strides, alignment and byte order.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(
+            f"{name} is a masked array, which has no place for the masked values in a fit: "
+            f"pass the valid ones, {name}.compressed(), or give masked values through weights"
+        )
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(
+            f"{name} must be a rectangular array of real numbers; rows of different lengths go into one "
+            f"1-D array with offsets ({error})"
+        ) from error
+    if array.dtype.kind in "biu":
+        return array.astype(np.float64)
+    if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
+        return array
+    if array.dtype.kind == "f":
+        raise TypeError(f"{name} has dtype {array.dtype}; convert it to float64 first, which rounds its values")
+    raise TypeError(f"{name} must hold real numbers, not dtype {array.dtype}")
+
+
+def flat(array: FloatArray) -> FloatArray:
+    """`array` in C order as one contiguous, aligned, native-endian dimension: a view where it already is that."""
+    native = array.dtype.newbyteorder("=")
+    return np.require(array, dtype=native, requirements=["C_CONTIGUOUS", "ALIGNED"]).reshape(-1)
+
+
+def row_offsets(offsets: ArrayLike, total: int) -> NDArray[np.int64]:
+    """Ragged rows: row r holds elements offsets[r] to offsets[r + 1] - 1. Rises from 0 to `total`."""
+    array = np.asarray(offsets)
+    if array.ndim != 1 or array.size == 0:
+        raise ValueError(
+            f"offsets must be 1-D with one entry more than there are rows, but has shape {array.shape}"
+        )
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"offsets must hold integers, not dtype {array.dtype}")
+    if array[0] != 0:
+        raise ValueError(f"offsets must start at 0, but offsets[0] is {array[0]}")
+    falls = np.flatnonzero(array[1:] < array[:-1])
+    if falls.size:
+        at = int(falls[0]) + 1
+        raise ValueError(
+            f"offsets must not fall, but offsets[{at}] is {array[at]} after offsets[{at - 1}], {array[at - 1]}"
+        )
+    if array[-1] != total:
+        raise ValueError(
+            f"offsets must end at the number of values, {total}, but offsets[{array.size - 1}] is {array[-1]}"
+        )
+    return np.require(array, dtype=np.int64, requirements=["C_CONTIGUOUS", "ALIGNED"])
+
+
+def normalize_axis(axis: int, ndim: int) -> int:
+    """`axis` counted from the front."""
+    if ndim == 0:
+        raise ValueError("y must have at least one dimension, but is a scalar")
+    position = operator.index(axis)
+    if not -ndim <= position < ndim:
+        raise ValueError(f"axis {position} is out of range for y with {ndim} dimensions")
+    return position % ndim
+
+
+def thread_count(threads: int | None) -> int:
+    """0 when left to the library: ISOFOLD_NUM_THREADS, else the processors this process may use."""
+    if threads is None:
+        return 0
+    if isinstance(threads, (bool, np.bool_)):
+        raise TypeError("threads must be an integer of at least 1, or None, not a boolean")
+    try:
+        count = operator.index(threads)
+    except TypeError:
+        raise TypeError(f"threads must be an integer of at least 1, or None, not {threads!r}") from None
+    if count < 1:
+        raise ValueError(f"threads must be at least 1, or None for the default, but is {count}")
+    return min(count, _MOST_THREADS)
+
+
+def fit_bounds(y_min: float | None, y_max: float | None) -> tuple[float, float]:
+    """Bounds as floats, an absent one as an infinity."""
+    lower = -np.inf if y_min is None else _bound(y_min, "y_min")
+    upper = np.inf if y_max is None else _bound(y_max, "y_max")
+    if lower == np.inf or upper == -np.inf or lower > upper:
+        raise ValueError(f"no value lies between y_min = {y_min} and y_max = {y_max}")
+    return lower, upper
+
+
+def _bound(value: float, name: str) -> float:
+    if isinstance(value, (complex, str, bytes)) or np.ndim(value) != 0:
+        raise TypeError(f"{name} must be a real number or None, not {value!r}")
+    try:
+        bound = float(value)
+    except TypeError:
+        raise TypeError(f"{name} must be a real number or None, not {value!r}") from None
+    if np.isnan(bound):
+        raise ValueError(f"{name} is not a number")
+    return bound

@@ -1,0 +1,72 @@
+"""The C++ library behind isofold. Private: call the functions of isofold instead.
+
+Arrays are one-dimensional, contiguous, aligned and native-endian; values, weights, points and gradients are float16,
+float32 or float64, each free of the others. Bad input raises ValueError, running out of memory MemoryError. The GIL is
+released; on the main thread signal handlers run about every 50 ms and what they raise ends the call.
+"""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Floats = NDArray[np.floating[Any]]
+
+def fit(
+    values: _Floats,
+    weights: _Floats | None,
+    offsets: NDArray[np.int64] | None,
+    row_length: int | None,
+    increasing: bool,
+    lower: float,
+    upper: float,
+    tie_offsets: NDArray[np.int64] | None,
+    out_dtype: str | None,
+    threads: int,
+    chunk_size: int = 0,
+    backend: Literal["cpu", "reference"] = "cpu",
+) -> tuple[_Floats, NDArray[np.uint8]]:
+    """(fit, flags that are 1 where a maximal block starts) of every row, in the values' type or out_dtype."""
+
+def gradient(
+    values: _Floats,
+    weights: _Floats | None,
+    offsets: NDArray[np.int64] | None,
+    row_length: int | None,
+    increasing: bool,
+    lower: float,
+    upper: float,
+    block_starts: NDArray[np.uint8],
+    gradient: _Floats,
+    want_weights: bool,
+    out_dtype: str | None,
+    threads: int,
+    backend: Literal["cpu", "reference"] = "cpu",
+) -> tuple[_Floats, _Floats | None]:
+    """(gradient in the values, gradient in the weights or None); the latter in the weights' type."""
+
+def block_weights(
+    values: _Floats,
+    weights: _Floats | None,
+    offsets: NDArray[np.int64] | None,
+    row_length: int | None,
+    block_starts: NDArray[np.uint8],
+    threads: int,
+) -> NDArray[np.float64]:
+    """The weight of every block, the exact sum rounded once to float64."""
+
+def interpolate(
+    knots_x: NDArray[np.float64],
+    knots_y: NDArray[np.float64],
+    points: _Floats,
+    out_dtype: str | None = None,
+    threads: int = 0,
+) -> _Floats:
+    """The piecewise linear curve through the knots at the points, rounded once; constant outside."""
+
+class DefaultFloatEnvironment:
+    """Within it this thread rounds to nearest and keeps subnormals."""
+
+    def __init__(self) -> None: ...
+    def __enter__(self) -> None: ...
+    def __exit__(self, *exception: object) -> None: ...

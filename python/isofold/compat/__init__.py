@@ -1,0 +1,1 @@
+"""Functions with other packages' names, arguments and results: ``isofold.compat.scipy``."""
