@@ -1,0 +1,107 @@
+"""Checks shared by everything in this package: each error names the argument and the position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from isofold._arrays import FloatArray, flat, real_array
+
+Float64Array: TypeAlias = NDArray[np.float64]
+
+
+def as_column(data: ArrayLike, name: str) -> FloatArray:
+    """`data` in one contiguous dimension, float16, float32 or float64; shape (n, 1) counts as one column.
+
+    Integers and booleans become float64. Raises TypeError for anything that does not hold real numbers.
+    """
+    array = real_array(data, name)
+    if array.ndim != 1 and not (array.ndim == 2 and array.shape[1] == 1):
+        raise ValueError(f"{name} must have shape (n,) or (n, 1), got {array.shape}")
+    return flat(array)
+
+
+def _raise_first(wrong: NDArray[np.bool_], array: FloatArray, name: str, demand: str) -> None:
+    if wrong.any():
+        position = int(np.argmax(wrong))
+        raise ValueError(f"{name}[{position}] is {array[position]!s}: {name} must {demand}")
+
+
+def check_finite(array: FloatArray, name: str) -> None:
+    _raise_first(~np.isfinite(array), array, name, "be finite")
+
+
+def check_in_unit_interval(array: FloatArray, name: str) -> None:
+    # Written so that NaN fails too.
+    _raise_first(~((array >= 0) & (array <= 1)), array, name, "lie in [0, 1]")
+
+
+def check_length(array: FloatArray, name: str, expected: int, of: str) -> None:
+    if array.shape[0] != expected:
+        raise ValueError(f"{name} has {array.shape[0]} entries, {of} has {expected}")
+
+
+@dataclass(frozen=True)
+class Observations:
+    """Rows of positive weight. Float64, except that `weights` is None when every row weighs one."""
+
+    scores: Float64Array
+    labels: Float64Array
+    weights: Float64Array | None
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def weight_of_rows(self) -> Float64Array:
+        return np.ones(len(self)) if self.weights is None else self.weights
+
+    def in_canonical_order(self, *, rising_labels: bool = False) -> Observations:
+        """Sort by score, then label (falling unless `rising_labels`), then weight.
+
+        Rows that tie in all three are identical, so what follows no longer depends on the order of the rows.
+        """
+        label_key = self.labels if rising_labels else -self.labels
+        keys = (label_key, self.scores) if self.weights is None else (self.weights, label_key, self.scores)
+        order = np.lexsort(keys)
+        weights = None if self.weights is None else self.weights[order]
+        return Observations(self.scores[order], self.labels[order], weights)
+
+
+def collect(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    scores_name: str = "scores",
+    probabilities: bool = False,
+) -> Observations:
+    """Check the three columns and drop the rows of weight zero. The inputs are never written to."""
+    score_column = as_column(scores, scores_name)
+    label_column = as_column(labels, "labels")
+    check_length(label_column, "labels", score_column.shape[0], scores_name)
+    if probabilities:
+        check_in_unit_interval(score_column, scores_name)
+    else:
+        check_finite(score_column, scores_name)
+    check_in_unit_interval(label_column, "labels")
+
+    # Adding +0.0 turns -0.0 into +0.0, so that equal scores have equal bits.
+    score_column = score_column.astype(np.float64) + 0.0
+    label_column = label_column.astype(np.float64) + 0.0
+    weights: Float64Array | None = None
+    if sample_weight is not None:
+        weight_column = as_column(sample_weight, "sample_weight")
+        check_length(weight_column, "sample_weight", score_column.shape[0], scores_name)
+        check_finite(weight_column, "sample_weight")
+        _raise_first(weight_column < 0, weight_column, "sample_weight", "not be negative")
+        kept = weight_column > 0
+        weights = weight_column.astype(np.float64)
+        if not kept.all():
+            score_column, label_column, weights = score_column[kept], label_column[kept], weights[kept]
+    if score_column.shape[0] == 0:
+        reason = "is empty" if sample_weight is None else "has no entry of positive weight"
+        raise ValueError(f"{scores_name} {reason}")
+    return Observations(score_column, label_column, weights)
