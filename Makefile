@@ -50,7 +50,7 @@ $(VENV)/.build-requirements: pyproject.toml $(VENV)/.created
 
 # $(call install_package,extra): builds and installs isofold, as a user's pip would, with an extra's dependencies.
 define install_package
-	$(BIN)/python -m pip install -q --no-build-isolation -Cbuild-dir="$(BUILD)/python" ".[$(1)]"
+	$(BIN)/python -m pip install -q --no-build-isolation --config-settings=build-dir="$(BUILD)/python" ".[$(1)]"
 endef
 
 # ---- Demo ---------------------------------------------------------------------------------------------------------
