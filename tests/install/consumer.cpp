@@ -51,10 +51,11 @@ bool check(const std::vector<double>& values, const std::vector<std::uint64_t>& 
 
 int main() {
   const auto bits = [](double x) { return std::bit_cast<std::uint64_t>(x); };
-  const bool plain = check({3, 1, 2, 5, 4}, {bits(2), bits(2), bits(2), bits(4.5), bits(4.5)}, {1, 0, 0, 1, 0});
+  const bool plain =
+      check({3, 1, 2, 5, 4}, {bits(2), bits(2), bits(2), bits(4.5), bits(4.5)}, {1, 0, 0, 1, 0});
   // Subnormals, in units of the smallest: 3, 1 -> 2, 2.
-  const bool subnormal = check({std::bit_cast<double>(std::uint64_t{3}), std::bit_cast<double>(std::uint64_t{1})},
-                               {2, 2}, {1, 0});
+  const bool subnormal = check(
+      {std::bit_cast<double>(std::uint64_t{3}), std::bit_cast<double>(std::uint64_t{1})}, {2, 2}, {1, 0});
   std::printf("plain %s, subnormal %s\n", plain ? "right" : "WRONG", subnormal ? "right" : "WRONG");
   return plain && subnormal ? 0 : 1;
 }
