@@ -71,7 +71,7 @@ def _maximise_likelihood(
         ):
             size *= 0.5
         slope, intercept = slope - size * step1, intercept - size * step0
-    # Differences in loss drown in rounding half way to the optimum. Full steps, each squaring the error, go on.
+    # Differences in loss drown in rounding half way to the optimum. Full steps go on, squaring the error.
     for _ in range(_POLISHING_STEPS):
         step1, step0, _ = _newton_step(z, slope * z + intercept, targets, weights)
         slope, intercept = slope - step1, intercept - step0
