@@ -1,36 +1,165 @@
-#include "cpu/cpu.hpp"
-#include "algorithm/exact_blocks.hpp"
-#include "algorithm/bounds.hpp"
-#include "algorithm/row_view.hpp"
-#include "exact/rounded_quotient.hpp"
-#include <cmath>
+// The CPU's schedule. A row of up to one chunk is solved where it is met; longer ones as chunk hulls, a merge tree and a
+// write-out; the longest rows are cut over all threads, one row after the other, and the rest are dealt out whole.
+#include <algorithm>
+#include <atomic>
+#include <memory>
 #include <vector>
-// Stands in until the chunked solver lands in the next commits: exact, slow.
+
+#include "cpu/chunk.hpp"
+#include "cpu/counters.hpp"
+#include "cpu/cpu.hpp"
+#include "cpu/parallel.hpp"
+#include "cpu/row_fit.hpp"
+#include "cpu/row_hull.hpp"
+
 namespace isofold::cpu {
-Outcome isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
-  const Format format = format_of(out.fit.present() ? out.fit.type : problem.values.type);
-  const Bounds bounds(problem.lower_bound, problem.upper_bound, format);
-  for (std::int64_t r = 0; r < problem.rows.count; ++r) {
-    if (executor.should_stop != nullptr && executor.should_stop(executor.should_stop_context)) return Outcome::interrupted;
-    const std::int64_t begin = problem.rows.begin(r);
-    const std::int64_t length = problem.rows.end(r) - begin;
-    const RowView row{problem.values, problem.weights, begin, length, problem.increasing ? 1.0 : -1.0};
-    std::vector<double> values(static_cast<std::size_t>(length));
-    std::vector<double> weights(row.weighted() ? static_cast<std::size_t>(length) : 0);
-    load_values(row, 0, length, values.data());
-    if (row.weighted()) load_weights(row, 0, length, weights.data());
-    for (const double v : values) if (!std::isfinite(v)) return Outcome::bad_input;
-    for (const double w : weights) if (!(std::isfinite(w) && w > 0)) return Outcome::bad_input;
-    const auto blocks = exact_blocks(values.data(), row.weighted() ? weights.data() : nullptr, length);
-    if (out.block_starts != nullptr) for (std::int64_t i = 0; i < length; ++i) out.block_starts[begin + i] = 0;
-    for (std::size_t b = 0; b < blocks.size(); ++b) {
-      const std::int64_t start = blocks[b].start;
-      const std::int64_t end = b + 1 < blocks.size() ? blocks[b + 1].start : length;
-      const double mean = exact_quotient(blocks[b].sums.total.value(), blocks[b].sums.weight.value(), format);
-      store_constant(out.fit, begin + start, end - start, bounds.clip(row.sign * mean));
-      if (out.block_starts != nullptr) out.block_starts[begin + start] = 1;
-    }
+namespace {
+
+constexpr std::int64_t kDefaultChunk = 4096;
+constexpr std::int64_t kPiece = 1 << 15;  // elements worth a visit to the shared counter
+
+// What one thread works in.
+struct Workspace {
+  Workspace(std::int64_t chunk_size, bool weighted)
+      : chunk(chunk_size, weighted), mask(static_cast<std::size_t>(chunk_size / kTile)) {}
+
+  Chunk chunk;
+  std::vector<std::uint32_t> mask;
+  std::vector<double> buffer;
+};
+
+class Solver {
+ public:
+  Solver(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor)
+      : problem_(problem),
+        out_(out),
+        executor_(executor),
+        chunk_size_(executor.chunk_size > 0 ? executor.chunk_size : kDefaultChunk),
+        format_(format_of(out.fit.present() ? out.fit.type : problem.values.type)),
+        bounds_(problem.lower_bound, problem.upper_bound, format_) {
+    const std::int64_t pieces = problem.rows.total() / kPiece + 1;
+    threads_ = static_cast<int>(std::min<std::int64_t>(thread_count(executor), pieces));
+    workspaces_.resize(static_cast<std::size_t>(threads_));
   }
-  return Outcome::done;
+
+  Outcome run() {
+    const Rows& rows = problem_.rows;
+    const std::int64_t split = threads_ > 1 ? std::max(2 * chunk_size_, kPiece * threads_) : rows.total() + 1;
+    if (rows.offsets != nullptr || rows.length >= split) {
+      for (std::int64_t r = 0; r < rows.count; ++r) {
+        if (rows.end(r) - rows.begin(r) < split) continue;
+        if (!solve_row(r, threads_)) return stopped();
+      }
+    }
+    // The other rows, by pieces of the batch: a piece owns the rows that begin in it.
+    const bool finished = parallel_for(
+        executor_, threads_, rows.total(), kPiece, [&](int worker, std::int64_t begin, std::int64_t end) {
+          for (std::int64_t r = first_row_from(begin); r < rows.count && rows.begin(r) < end; ++r) {
+            const std::int64_t length = rows.end(r) - rows.begin(r);
+            if (length == 0 || length >= split) continue;
+            if (interrupted_ || !allowed_) return;
+            if (length <= chunk_size_) {
+              solve_short_row(r, workspace(worker));
+            } else {
+              solve_row(r, 1, worker);
+            }
+          }
+        });
+    return finished && !interrupted_ && allowed_ ? Outcome::done : stopped();
+  }
+
+ private:
+  [[nodiscard]] Outcome stopped() const { return allowed_ ? Outcome::interrupted : Outcome::bad_input; }
+
+  Workspace& workspace(int worker) {
+    auto& slot = workspaces_[static_cast<std::size_t>(worker)];
+    if (!slot) slot = std::make_unique<Workspace>(chunk_size_, problem_.weights.present());
+    return *slot;
+  }
+
+  [[nodiscard]] std::int64_t first_row_from(std::int64_t element) const {
+    const Rows& rows = problem_.rows;
+    if (rows.offsets == nullptr) return rows.length == 0 ? rows.count : (element + rows.length - 1) / rows.length;
+    return std::lower_bound(rows.offsets, rows.offsets + rows.count, element) - rows.offsets;
+  }
+
+  [[nodiscard]] RowView view(std::int64_t row) const {
+    const std::int64_t begin = problem_.rows.begin(row);
+    return {problem_.values, problem_.weights, begin, problem_.rows.end(row) - begin, problem_.increasing ? 1.0 : -1.0};
+  }
+  [[nodiscard]] FitTarget target(const RowView& row) const { return {out_, row.begin, row.sign, format_, bounds_}; }
+
+  void solve_short_row(std::int64_t r, Workspace& work) {
+    const RowView row = view(r);
+    if (!work.chunk.load(row, 0, row.length)) {
+      allowed_ = false;
+      return;
+    }
+    std::fill_n(work.mask.begin(), (row.length + kTile - 1) / kTile, 0U);
+    work.chunk.find_hull(work.mask.data());
+    write_chunk_fit(work.chunk, work.mask.data(), target(row), &work.buffer);
+  }
+
+  // A row of several chunks over `threads` threads; with one, in `worker`'s workspace.
+  bool solve_row(std::int64_t r, int threads, int worker = 0) {
+    const RowView row = view(r);
+    RowHull hull(row, chunk_size_);
+    const std::int64_t grain = std::max<std::int64_t>(1, kPiece / chunk_size_);
+    const auto each = [&](std::int64_t count, std::int64_t pieces, auto&& body) {
+      if (threads == 1) {
+        // On a worker of an outer loop should_stop is polled between rows, or here on the calling thread.
+        return run_alone(worker, count, pieces, [&](std::int64_t i) { body(i, workspace(worker)); });
+      }
+      return parallel_for(executor_, threads, count, pieces, [&](int w, std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) body(i, workspace(w));
+      });
+    };
+    if (!each(hull.chunks(), grain, [&](std::int64_t j, Workspace& work) {
+          if (allowed_ && !hull.add_chunk(j, &work.chunk)) allowed_ = false;
+        })) {
+      return false;
+    }
+    if (!allowed_) return false;
+    hull.place_chunks();
+    for (int level = 0; level < hull.levels(); ++level) {
+      if (!each(hull.merges(level), 64, [&](std::int64_t i, Workspace&) { hull.merge(level, i); })) return false;
+    }
+    RowFitWriter writer(hull, row, target(row));
+    tally(Count::root_segments, writer.segments());
+    return each(writer.segments(), 1024, [&](std::int64_t i, Workspace&) { writer.find_leaving_mean(i); }) &&
+           each(hull.chunks(), grain,
+                [&](std::int64_t j, Workspace& work) { writer.write_chunk(j, &work.chunk, &work.buffer); });
+  }
+
+  template <class Body>
+  bool run_alone(int worker, std::int64_t count, std::int64_t pieces, Body&& body) {
+    for (std::int64_t i = 0; i < count; ++i) {
+      if (worker == 0 && i % pieces == 0 && executor_.should_stop != nullptr &&
+          executor_.should_stop(executor_.should_stop_context)) {
+        interrupted_ = true;
+        return false;
+      }
+      body(i);
+    }
+    return true;
+  }
+
+  const IsotonicProblem& problem_;
+  const IsotonicFit& out_;
+  const Executor& executor_;
+  std::int64_t chunk_size_;
+  Format format_;
+  Bounds bounds_;
+  int threads_ = 1;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;
+  std::atomic<bool> allowed_{true};
+  std::atomic<bool> interrupted_{false};
+};
+
+}  // namespace
+
+Outcome isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
+  return Solver(problem, out, executor).run();
 }
+
 }  // namespace isofold::cpu

@@ -1,0 +1,243 @@
+#include "cpu/chunk.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "algorithm/exact_blocks.hpp"
+#include "cpu/counters.hpp"
+#include "cpu/streaming.hpp"
+#include "geometry/turn.hpp"
+
+namespace isofold::cpu {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnderflow = 0x1p-1070;
+
+// pair_sum gathers what its additions lose in plain doubles. Those losses are exact, too, while fewer than 2^13 of them
+// stay below 2^53 units: eight bits less than fact 1 of double_double.hpp grants.
+bool exact_as_pair_sum(double magnitude, int unit) {
+  return magnitude <= std::numeric_limits<double>::max() && magnitude_exponent(magnitude) + 1 <= unit + 92 &&
+         unit >= -1074;
+}
+
+double pair_error(double magnitude, double operations) {
+  return operations * (16 * kUnitRoundoff * kUnitRoundoff * magnitude + kUnderflow);
+}
+
+}  // namespace
+
+void Survey::merge(const Survey& other) {
+  allowed = allowed && other.allowed;
+  magnitude += other.magnitude;
+  weight += other.weight;
+  value_unit.merge(other.value_unit);
+  weight_unit.merge(other.weight_unit);
+}
+
+int Survey::unit() const { return value_unit.exponent() + weight_unit.exponent(); }
+
+double Survey::total_error(double operations) const {
+  return exact_as_pair_sum(magnitude, unit()) ? 0.0 : pair_error(magnitude, operations);
+}
+
+double Survey::weight_error(double operations) const {
+  return exact_as_pair_sum(weight, weight_unit.exponent()) ? 0.0 : pair_error(weight, operations);
+}
+
+Chunk::Chunk(std::int64_t chunk_size, bool weighted) : weighted_(weighted) {
+  const auto size = static_cast<std::size_t>(chunk_size);
+  values_.resize(size + 2 * kPad);
+  candidates_.resize(size / kTile + 1);
+  total_prefix_.resize(size + 1);
+  stack_.resize(size + 1);
+  if (weighted) {
+    weights_.resize(size);
+    products_.resize(size);
+    weight_prefix_.resize(size + 1);
+  }
+}
+
+bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
+  count_ = count;
+  pairs_built_ = false;
+  double* values = values_.data() + kPad;
+  // Beyond the ends no window can disprove a vertex.
+  values[-2] = values[-1] = -kInfinity;
+  load_values(row, first, count, values);
+  values[count] = kInfinity;
+  survey_ = {};
+  const Statistics of_values = statistics(values, count);
+  survey_.allowed = of_values.finite;
+  survey_.value_unit = of_values.unit;
+  if (!weighted_) {
+    survey_.magnitude = of_values.magnitude;
+    survey_.weight = static_cast<double>(count);
+    survey_.weight_unit.see(1.0);
+    return survey_.allowed;
+  }
+  load_weights(row, first, count, weights_.data());
+  const Statistics of_weights = statistics(weights_.data(), count);
+  survey_.allowed = survey_.allowed && of_weights.finite && (count == 0 || of_weights.lowest > 0);
+  survey_.weight = of_weights.magnitude;
+  survey_.weight_unit = of_weights.unit;
+  multiply(values, weights_.data(), count, products_.data());
+  survey_.magnitude = statistics(products_.data(), count).magnitude;
+  return survey_.allowed;
+}
+
+void Chunk::find_candidates() {
+  const double* values = this->values();
+  for (std::int64_t first = 0; first < count_; first += kTile) {
+    const std::int64_t length = std::min(kTile, count_ - first);
+    std::uint32_t bits = rising_bits(values + first, length);
+    if (!weighted_ && bits != ~0U) bits &= window_bits(values + first, length);
+    candidates_[static_cast<std::size_t>(first / kTile)] = bits;
+  }
+  candidates_[0] &= ~1U;  // the first point needs no test
+}
+
+void Chunk::find_hull(std::uint32_t* mask) {
+  find_candidates();
+  mask[0] |= 1U;
+  const auto words = static_cast<std::size_t>((count_ + kTile - 1) / kTile);
+  std::int64_t candidates = 0;
+  for (std::size_t i = 0; i < words; ++i) candidates += __builtin_popcount(candidates_[i]);
+  if (candidates == 0) return;  // falling or constant: one block
+  if (candidates == count_ - 1) {
+    // Every neighbour rises: every point is a vertex, whatever the weights.
+    for (std::size_t i = 0; i < words; ++i) mask[i] |= candidates_[i];
+    return;
+  }
+  if (weighted_ ? chain<true>(mask) : chain<false>(mask)) return;
+  tally(Count::exact_chunks);
+  for (const ExactBlock& block : exact_blocks(values(), weights(), count_)) {
+    mask[block.start / kTile] |= 1U << (block.start % kTile);
+  }
+}
+
+// The monotone chain (Andrew 1979) over the candidates, turns decided in plain doubles relative to the chunk's start.
+//
+// With A the sum of |w y| and W that of w, n elements and u = 2^-53: a prefix sum errs by at most n u A (weights: n u W),
+// a difference of two by 2 (n + 1) u A, and the determinant (W_ab S_bd - S_ab W_bd) by
+// (W_ab + W_bd) e_S + (|S_ab| + |S_bd|) e_W + 2 e_S e_W + 2 u (|p1| + |p2|). Without weights |p1| + |p2| is at most
+// 2 A (W_ab + W_bd) and all of it is below 8 (n + 8) u A (W_ab + W_bd). Bounds are doubled for their own rounding.
+// If A W is below 2^51 of the products' units every quantity is an integer below 2^53 units and nothing is rounded.
+template <bool Weighted>
+bool Chunk::chain(std::uint32_t* mask) {
+  const double magnitude = survey_.magnitude;
+  const double weight = survey_.weight;
+  const double steps = static_cast<double>(count_) + 8.0;
+  const bool exact = survey_.unit() >= -1074 &&
+                     exact_as_double(4 * magnitude * weight, survey_.unit() + survey_.weight_unit.exponent());
+  const bool certified = magnitude * weight < 0x1p1000 && (Weighted || magnitude > 0x1p-900);
+  const double total_error = certified ? (Weighted ? 4 : 8) * steps * kUnitRoundoff * magnitude : kInfinity;
+  const double weighted_total_error = total_error + steps * kUnderflow;
+  const double weight_error = 4 * steps * kUnitRoundoff * weight;
+  prefix_sums(Weighted ? products_.data() : values(), count_, total_prefix_.data());
+  if constexpr (Weighted) prefix_sums(weights_.data(), count_, weight_prefix_.data());
+
+  const double* totals = total_prefix_.data();
+  const double* weights = weight_prefix_.data();
+  std::int32_t* stack = stack_.data();
+  std::int64_t size = 0;
+  stack[size++] = 0;
+  // Adds point d after removing what lies on or above its chords; false where only long accumulators can tell.
+  const auto add_point = [&](std::int64_t d) {
+    while (size >= 2) {
+      const std::int64_t a = stack[size - 2];
+      const std::int64_t b = stack[size - 1];
+      const double s_ab = totals[b] - totals[a];
+      const double s_bd = totals[d] - totals[b];
+      double determinant;
+      double bound = 0.0;
+      if constexpr (Weighted) {
+        const double w_ab = weights[b] - weights[a];
+        const double w_bd = weights[d] - weights[b];
+        const double rise = w_ab * s_bd;
+        const double fall = s_ab * w_bd;
+        determinant = rise - fall;
+        if (!exact) {
+          bound = 2 * ((w_ab + w_bd) * weighted_total_error + (std::fabs(s_ab) + std::fabs(s_bd)) * weight_error +
+                       2 * weighted_total_error * weight_error +
+                       2 * kUnitRoundoff * (std::fabs(rise) + std::fabs(fall))) +
+                  kUnderflow;
+        }
+      } else {
+        determinant = static_cast<double>(b - a) * s_bd - s_ab * static_cast<double>(d - b);
+        if (!exact) bound = static_cast<double>(d - a) * total_error;
+      }
+      if (determinant > bound) break;
+      if (!(determinant < -bound) && !exact) {
+        bool decided = true;
+        if (pairs_bend_up(a, b, d, &decided)) break;
+        if (!decided) return false;
+      }
+      --size;
+    }
+    stack[size++] = static_cast<std::int32_t>(d);
+    return true;
+  };
+
+  for (std::int64_t first = 0; first < count_; first += kTile) {
+    std::uint32_t bits = candidates_[static_cast<std::size_t>(first / kTile)];
+    for (; bits != 0; bits &= bits - 1) {
+      if (!add_point(first + __builtin_ctz(bits))) return false;
+    }
+  }
+  if (!add_point(count_)) return false;
+  for (std::int64_t i = 0; i + 1 < size; ++i) mask[stack[i] / kTile] |= 1U << (stack[i] % kTile);
+  return true;
+}
+
+void Chunk::build_pair_prefixes() {
+  pairs_built_ = true;
+  const auto size = static_cast<std::size_t>(count_) + 1;
+  total_pairs_.resize(size);
+  total_pairs_[0] = {};
+  for (std::size_t i = 0; i + 1 < size; ++i) {
+    if (!weighted_) {
+      total_pairs_[i + 1] = total_pairs_[i] + values()[i];
+    } else {
+      const TwoTerms product = two_product(values()[i], weights_[i]);
+      total_pairs_[i + 1] = total_pairs_[i] + DoubleDouble{product.high, product.low};
+    }
+  }
+  if (!weighted_) return;
+  weight_pairs_.resize(size);
+  weight_pairs_[0] = {};
+  for (std::size_t i = 0; i + 1 < size; ++i) weight_pairs_[i + 1] = weight_pairs_[i] + weights_[i];
+}
+
+Point Chunk::point(std::int64_t index) const {
+  const auto i = static_cast<std::size_t>(index);
+  const double operations = static_cast<double>(count_) + 8.0;
+  const CertifiedSum weight = weighted_ ? CertifiedSum{weight_pairs_[i], survey_.weight_error(operations)}
+                                        : CertifiedSum{{static_cast<double>(index), 0.0}, 0.0};
+  return {index, weight, {total_pairs_[i], survey_.total_error(operations)}};
+}
+
+bool Chunk::pairs_bend_up(std::int64_t a, std::int64_t b, std::int64_t d, bool* decided) {
+  tally(Count::pair_turns);
+  if (!pairs_built_) build_pair_prefixes();
+  return is_vertex(point(a), point(b), point(d), [&](const Point&, const Point&, const Point&) {
+    *decided = false;
+    return false;
+  });
+}
+
+Chunk::Totals Chunk::tile_sums(DoubleDouble* totals, DoubleDouble* weights) const {
+  Totals sums;
+  for (std::int64_t first = 0; first < count_; first += kTile) {
+    const std::int64_t length = std::min(kTile, count_ - first);
+    totals[first / kTile] = sums.total;
+    sums.total = sums.total + pair_sum(values() + first, weighted_ ? weights_.data() + first : nullptr, length);
+    if (weights == nullptr) continue;
+    weights[first / kTile] = sums.weight;
+    sums.weight = sums.weight + pair_sum(weights_.data() + first, nullptr, length);
+  }
+  return sums;
+}
+
+}  // namespace isofold::cpu

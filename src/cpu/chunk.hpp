@@ -1,0 +1,87 @@
+// One chunk of a row: loads it, surveys it, finds the vertices of its hull.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "algorithm/row_view.hpp"
+#include "exact/certified_sum.hpp"
+#include "geometry/point.hpp"
+
+namespace isofold::cpu {
+
+// Elements that share one entry of a row's table of partial sums, and one word of its vertex mask.
+inline constexpr std::int64_t kTile = 32;
+
+// What one streaming pass over a chunk learns.
+struct Survey {
+  bool allowed = true;       // values finite, weights finite and positive
+  double magnitude = 0.0;    // sum of |w y|
+  double weight = 0.0;       // sum of w
+  UnitTracker value_unit;    //
+  UnitTracker weight_unit;   // of ones where there are no weights
+
+  void merge(const Survey& other);
+  // Exponent of a unit of all w y.
+  [[nodiscard]] int unit() const;
+  // The errors of sums of this data as pairs, over at most `operations` additions in a chain: zero where they are exact.
+  [[nodiscard]] double total_error(double operations) const;
+  [[nodiscard]] double weight_error(double operations) const;
+};
+
+class Chunk {
+ public:
+  // chunk_size: at most so many elements will be loaded at once.
+  Chunk(std::int64_t chunk_size, bool weighted);
+
+  // Converts the row's elements first .. first + count - 1 and surveys them. Returns whether they are allowed.
+  bool load(const RowView& row, std::int64_t first, std::int64_t count);
+
+  // Sets bit k of the mask, cleared before, for every vertex k of the loaded chunk's hull but its end point.
+  void find_hull(std::uint32_t* mask);
+
+  // Entry t: the sums of w y, and of w unless null, over the elements before tile t. Returns the chunk's totals.
+  struct Totals {
+    DoubleDouble total;
+    DoubleDouble weight;
+  };
+  Totals tile_sums(DoubleDouble* totals, DoubleDouble* weights) const;
+
+  // Buffers of chunk_size doubles, free for other use while no chunk is loaded.
+  [[nodiscard]] double* value_buffer() { return values_.data() + kPad; }
+  [[nodiscard]] double* weight_buffer() { return weights_.data(); }
+
+  [[nodiscard]] const Survey& survey() const { return survey_; }
+  [[nodiscard]] std::int64_t count() const { return count_; }
+  [[nodiscard]] const double* values() const { return values_.data() + kPad; }
+  [[nodiscard]] const double* weights() const { return weighted_ ? weights_.data() : nullptr; }
+
+ private:
+  void find_candidates();
+  template <bool Weighted>
+  bool chain(std::uint32_t* mask);
+  void build_pair_prefixes();
+  [[nodiscard]] Point point(std::int64_t index) const;
+  [[nodiscard]] bool pairs_bend_up(std::int64_t a, std::int64_t b, std::int64_t d, bool* decided);
+
+  static constexpr std::int64_t kPad = 2;  // what window_bits reads before the first value
+
+  bool weighted_;
+  std::int64_t count_ = 0;
+  Survey survey_;
+  std::vector<double> values_;
+  std::vector<double> weights_;
+  std::vector<double> products_;             // w y, weighted only
+  std::vector<std::uint32_t> candidates_;    // bits that passed the local tests
+  std::vector<double> total_prefix_;         // plain doubles
+  std::vector<double> weight_prefix_;
+  std::vector<std::int32_t> stack_;
+  std::vector<DoubleDouble> total_pairs_;    // built where plain doubles left a turn undecided
+  std::vector<DoubleDouble> weight_pairs_;
+  bool pairs_built_ = false;
+};
+
+// The sum of values[i] weights[i] as a pair (weights may be null), exact where the survey of the data says so.
+[[nodiscard]] DoubleDouble pair_sum(const double* values, const double* weights, std::int64_t count);
+
+}  // namespace isofold::cpu
