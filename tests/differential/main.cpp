@@ -71,7 +71,7 @@ Options parse(int count, char** arguments) {
     } else if (name == "--family") {
       options.batch.family = find_family(value);
       std::string names;
-      for (const Family& family : value_families()) names += " " + std::string(family.name);
+      for (const Family& family : value_families()) names.append(" ").append(family.name);
       if (options.batch.family == nullptr) fail("--family takes one of" + names);
     } else if (name == "--backend" && std::strcmp(value, "cpu") == 0) {
       options.batch.backend = isofold::Backend::cpu;
