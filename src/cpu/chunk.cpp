@@ -48,7 +48,7 @@ double Survey::weight_error(double operations) const {
 
 Chunk::Chunk(std::int64_t chunk_size, bool weighted) : weighted_(weighted) {
   const auto size = static_cast<std::size_t>(chunk_size);
-  values_.resize(size + 2 * kPad);
+  values_.resize(size + 2 * kPad + kTile);
   candidates_.resize(size / kTile + 1);
   total_prefix_.resize(size + 1);
   stack_.resize(size + 1);
@@ -66,7 +66,7 @@ bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
   // Beyond the ends no window can disprove a vertex.
   values[-2] = values[-1] = -kInfinity;
   load_values(row, first, count, values);
-  values[count] = kInfinity;
+  std::fill(values + count, values + (count + kTile) / kTile * kTile + 1, kInfinity);
   survey_ = {};
   const Statistics of_values = statistics(values, count);
   survey_.allowed = of_values.finite;
@@ -88,14 +88,11 @@ bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
 }
 
 void Chunk::find_candidates() {
-  const double* values = this->values();
-  for (std::int64_t first = 0; first < count_; first += kTile) {
-    const std::int64_t length = std::min(kTile, count_ - first);
-    std::uint32_t bits = rising_bits(values + first, length);
-    if (!weighted_ && bits != ~0U) bits &= window_bits(values + first, length);
-    candidates_[static_cast<std::size_t>(first / kTile)] = bits;
-  }
+  const std::int64_t words = (count_ + kTile - 1) / kTile;
+  rising_words(values(), words, candidates_.data());
+  if (!weighted_) window_words(values(), words, candidates_.data());
   candidates_[0] &= ~1U;  // the first point needs no test
+  if (count_ % kTile != 0) candidates_[static_cast<std::size_t>(words - 1)] &= ~(~0U << (count_ % kTile));
 }
 
 void Chunk::find_hull(std::uint32_t* mask) {
@@ -227,16 +224,27 @@ bool Chunk::pairs_bend_up(std::int64_t a, std::int64_t b, std::int64_t d, bool* 
   });
 }
 
+// Entry t of out: the pair sum over the tiles before t. Returns that over all.
+DoubleDouble Chunk::prefix_tiles(const double* values, const double* weights, DoubleDouble* out) const {
+  const std::int64_t full = count_ / kTile;
+  const std::int64_t rest = count_ % kTile;
+  pair_sums_of_tiles(values, weights, full, out);
+  DoubleDouble running;
+  for (std::int64_t t = 0; t < full; ++t) {
+    const DoubleDouble tile = out[t];
+    out[t] = running;
+    running = running + tile;
+  }
+  if (rest == 0) return running;
+  out[full] = running;
+  const std::int64_t first = full * kTile;
+  return running + pair_sum(values + first, weights != nullptr ? weights + first : nullptr, rest);
+}
+
 Chunk::Totals Chunk::tile_sums(DoubleDouble* totals, DoubleDouble* weights) const {
   Totals sums;
-  for (std::int64_t first = 0; first < count_; first += kTile) {
-    const std::int64_t length = std::min(kTile, count_ - first);
-    totals[first / kTile] = sums.total;
-    sums.total = sums.total + pair_sum(values() + first, weighted_ ? weights_.data() + first : nullptr, length);
-    if (weights == nullptr) continue;
-    weights[first / kTile] = sums.weight;
-    sums.weight = sums.weight + pair_sum(weights_.data() + first, nullptr, length);
-  }
+  sums.total = prefix_tiles(values(), this->weights(), totals);
+  if (weights != nullptr) sums.weight = prefix_tiles(weights_.data(), nullptr, weights);
   return sums;
 }
 

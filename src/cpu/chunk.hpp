@@ -61,6 +61,7 @@ class Chunk {
   template <bool Weighted>
   bool chain(std::uint32_t* mask);
   void build_pair_prefixes();
+  DoubleDouble prefix_tiles(const double* values, const double* weights, DoubleDouble* out) const;
   [[nodiscard]] Point point(std::int64_t index) const;
   [[nodiscard]] bool pairs_bend_up(std::int64_t a, std::int64_t b, std::int64_t d, bool* decided);
 
@@ -80,8 +81,5 @@ class Chunk {
   std::vector<DoubleDouble> weight_pairs_;
   bool pairs_built_ = false;
 };
-
-// The sum of values[i] weights[i] as a pair (weights may be null), exact where the survey of the data says so.
-[[nodiscard]] DoubleDouble pair_sum(const double* values, const double* weights, std::int64_t count);
 
 }  // namespace isofold::cpu

@@ -21,11 +21,10 @@ constexpr std::int64_t kPiece = 1 << 15;  // elements worth a visit to the share
 // What one thread works in.
 struct Workspace {
   Workspace(std::int64_t chunk_size, bool weighted)
-      : chunk(chunk_size, weighted), mask(static_cast<std::size_t>(chunk_size / kTile)) {}
+      : chunk(chunk_size, weighted), mask(static_cast<std::size_t>(chunk_size / kTile + 1)) {}
 
   Chunk chunk;
   std::vector<std::uint32_t> mask;
-  std::vector<double> buffer;
 };
 
 class Solver {
@@ -95,9 +94,9 @@ class Solver {
       allowed_ = false;
       return;
     }
-    std::fill_n(work.mask.begin(), (row.length + kTile - 1) / kTile, 0U);
+    std::fill_n(work.mask.begin(), row.length / kTile + 1, 0U);
     work.chunk.find_hull(work.mask.data());
-    write_chunk_fit(work.chunk, work.mask.data(), target(row), &work.buffer);
+    write_chunk_fit(&work.chunk, work.mask.data(), target(row));
   }
 
   // A row of several chunks over `threads` threads; with one, in `worker`'s workspace.
@@ -128,7 +127,7 @@ class Solver {
     tally(Count::root_segments, writer.segments());
     return each(writer.segments(), 1024, [&](std::int64_t i, Workspace&) { writer.find_leaving_mean(i); }) &&
            each(hull.chunks(), grain,
-                [&](std::int64_t j, Workspace& work) { writer.write_chunk(j, &work.chunk, &work.buffer); });
+                [&](std::int64_t j, Workspace& work) { writer.write_chunk(j, &work.chunk); });
   }
 
   template <class Body>

@@ -5,6 +5,7 @@
 
 #include "algorithm/exact_blocks.hpp"
 #include "cpu/counters.hpp"
+#include "cpu/streaming.hpp"
 #include "exact/rounded_quotient.hpp"
 
 namespace isofold::cpu {
@@ -33,72 +34,72 @@ double mean_of(const double* values, const double* weights, std::int64_t count, 
   });
 }
 
-// The loaded elements [begin, end) and, at the same positions, the vertices among them; begin is one.
-struct LoadedBlocks {
-  const double* values;
-  const double* weights;
-  VertexMask mask;
-  std::int64_t origin;  // position of values[0]
-  const Survey& survey;
-};
-
 void fill(const FitTarget& target, std::int64_t begin, std::int64_t end, double mean) {
   store_constant(target.out.fit, target.begin + begin, end - begin, target.bounds.clip(target.sign * mean));
 }
 
 // Writes the blocks that start at the vertices from `first` up to, but not including, `last`, which is a vertex.
-// `long_mean(begin, end)` is asked for blocks of kLongBlock elements or more.
+// `values` and `weights` hold the elements from `origin` on; the fit is formed in `values`, where blocks of one element
+// already have it. `long_mean(begin, end)` is asked for blocks of kLongBlock elements or more.
 template <class LongMean>
-void write_blocks(const FitTarget& target, const LoadedBlocks& blocks, std::int64_t first, std::int64_t last,
-                  std::vector<double>* buffer, LongMean&& long_mean) {
-  buffer->resize(static_cast<std::size_t>(last - first));
-  double* fit = buffer->data();
-  std::int64_t start = first;
-  while (start < last) {
-    const std::int64_t end = blocks.mask.next(start + 1);
-    const std::int64_t length = end - start;
-    const std::int64_t offset = start - blocks.origin;
-    double mean;
-    if (length == 1) {
-      mean = round_to(blocks.values[offset], target.format);
-    } else if (length >= kLongBlock) {
-      mean = long_mean(start, end);
-    } else {
-      mean = mean_of(blocks.values + offset, blocks.weights != nullptr ? blocks.weights + offset : nullptr, length,
-                     blocks.survey, target.format);
-    }
-    const double clipped = target.bounds.clip(target.sign * mean);
-    for (std::int64_t i = start; i < end; ++i) fit[i - first] = clipped;
-    start = end;
+void write_blocks(const FitTarget& target, const Survey& survey, const VertexMask& mask, std::int64_t first,
+                  std::int64_t last, double* values, const double* weights, LongMean&& long_mean) {
+  const double* end_of_values = values + (last - first);
+  // Every run of points that are no vertices lies inside one block, which starts just before the run.
+  for (std::int64_t hole = mask.next_hole(first); hole < last;) {
+    const std::int64_t start = hole - 1;
+    const std::int64_t end = mask.next(hole);
+    double* block = values + (start - first);
+    const double mean = end - start >= kLongBlock
+                            ? long_mean(start, end)
+                            : mean_of(block, weights != nullptr ? weights + (start - first) : nullptr, end - start,
+                                      survey, target.format);
+    std::fill(block, values + (end - first), mean);
+    hole = mask.next_hole(end);
   }
-  store(target.out.fit, target.begin + first, last - first, fit);
+  if (target.format.precision < 53) {
+    for (double* value = values; value != end_of_values; ++value) *value = round_to(*value, target.format);
+  }
+  if (target.sign < 0 || target.bounds.bounded()) {
+    for (double* value = values; value != end_of_values; ++value) *value = target.bounds.clip(target.sign * *value);
+  }
+  store(target.out.fit, target.begin + first, last - first, values);
 }
 
-// Flags the vertices first .. last of the mask and clears the rest of [begin, end).
-void flag_blocks(const FitTarget& target, const VertexMask& mask, std::int64_t begin, std::int64_t end,
+// Flags the vertices first .. last of the mask and clears the rest of [begin, end); begin is the start of a word.
+void flag_blocks(const FitTarget& target, const std::uint32_t* mask, std::int64_t begin, std::int64_t end,
                  std::int64_t first, std::int64_t last) {
   if (target.out.block_starts == nullptr) return;
   std::uint8_t* flags = target.out.block_starts + target.begin;
-  std::fill(flags + begin, flags + end, std::uint8_t{0});
-  for (std::int64_t i = first; i <= last; i = i < last ? mask.next(i + 1) : last + 1) flags[i] = 1;
+  for (std::int64_t start = begin; start < end; start += kTile) {
+    const std::int64_t length = std::min(kTile, end - start);
+    std::uint32_t bits = mask[start / kTile];
+    if (first > start) bits = first - start < kTile ? bits & (~0U << (first - start)) : 0;
+    if (last < start + kTile - 1) bits = last >= start ? bits & (~0U >> (kTile - 1 - (last - start))) : 0;
+    if (bits == 0 || bits == ~0U) {
+      std::fill_n(flags + start, length, static_cast<std::uint8_t>(bits & 1));
+    } else {
+      for (std::int64_t i = 0; i < length; ++i) flags[start + i] = static_cast<std::uint8_t>((bits >> i) & 1);
+    }
+  }
 }
 
 }  // namespace
 
-void write_chunk_fit(const Chunk& chunk, const std::uint32_t* mask, const FitTarget& target,
-                     std::vector<double>* buffer) {
+void write_chunk_fit(Chunk* chunk, const std::uint32_t* mask, const FitTarget& target) {
   const VertexMask vertices(mask);
-  const std::int64_t count = chunk.count();
+  const std::int64_t count = chunk->count();
   const std::int64_t last = vertices.previous(count - 1);
-  flag_blocks(target, vertices, 0, count, 0, last);
+  flag_blocks(target, mask, 0, count, 0, last);
   if (!target.out.fit.present()) return;
-  const LoadedBlocks blocks{chunk.values(), chunk.weights(), vertices, 0, chunk.survey()};
+  double* values = chunk->value_buffer();
+  const double* weights = chunk->weights();
   const auto mean = [&](std::int64_t begin, std::int64_t end) {
-    return mean_of(chunk.values() + begin, chunk.weights() != nullptr ? chunk.weights() + begin : nullptr, end - begin,
-                   chunk.survey(), target.format);
+    return mean_of(values + begin, weights != nullptr ? weights + begin : nullptr, end - begin, chunk->survey(),
+                   target.format);
   };
-  write_blocks(target, blocks, 0, last, buffer, mean);
   fill(target, last, count, mean(last, count));
+  write_blocks(target, chunk->survey(), vertices, 0, last, values, weights, mean);
 }
 
 RowFitWriter::RowFitWriter(const RowHull& hull, const RowView& row, const FitTarget& target)
@@ -135,7 +136,7 @@ void RowFitWriter::find_leaving_mean(std::int64_t segment) {
   leaving_means_[static_cast<std::size_t>(segment)] = mean;
 }
 
-void RowFitWriter::write_chunk(std::int64_t chunk, Chunk* scratch, std::vector<double>* buffer) const {
+void RowFitWriter::write_chunk(std::int64_t chunk, Chunk* scratch) const {
   const std::int64_t begin = hull_.chunk_begin(chunk);
   const std::int64_t end = hull_.chunk_end(chunk);
   // The last segment that starts before the chunk's end; it is the chunk's own, or its leaving block covers the chunk.
@@ -147,7 +148,7 @@ void RowFitWriter::write_chunk(std::int64_t chunk, Chunk* scratch, std::vector<d
   const bool own = segments[index].first >= begin;
   const std::int64_t first = own ? segments[index].first : end;
   const std::int64_t last = own ? segments[index].last : end;
-  flag_blocks(target_, hull_.mask(), begin, end, first, own ? last : end - 1);
+  flag_blocks(target_, hull_.mask().words(), begin, end, first, own ? last : end - 1);
   if (!target_.out.fit.present()) return;
   const auto leaving = [&](std::int64_t i) { return leaving_means_[static_cast<std::size_t>(i)]; };
   if (first > begin) fill(target_, begin, first, leaving(own ? index - 1 : index));
@@ -155,9 +156,8 @@ void RowFitWriter::write_chunk(std::int64_t chunk, Chunk* scratch, std::vector<d
   if (last > first) {
     load_values(row_, first, last - first, scratch->value_buffer());
     if (row_.weighted()) load_weights(row_, first, last - first, scratch->weight_buffer());
-    const LoadedBlocks blocks{scratch->value_buffer(), row_.weighted() ? scratch->weight_buffer() : nullptr,
-                              hull_.mask(), first, hull_.survey(chunk)};
-    write_blocks(target_, blocks, first, last, buffer,
+    write_blocks(target_, hull_.survey(chunk), hull_.mask(), first, last, scratch->value_buffer(),
+                 row_.weighted() ? scratch->weight_buffer() : nullptr,
                  [&](std::int64_t from, std::int64_t to) { return mean_between_points(from, to); });
   }
   fill(target_, last, end, leaving(index));

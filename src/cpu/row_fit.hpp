@@ -20,9 +20,8 @@ struct FitTarget {
   Bounds bounds;
 };
 
-// Writes the fit of a row that is one loaded chunk, whose hull's vertices are in `mask`.
-void write_chunk_fit(const Chunk& chunk, const std::uint32_t* mask, const FitTarget& target,
-                     std::vector<double>* buffer);
+// Writes the fit of a row that is one loaded chunk, whose hull's vertices are in `mask`. Uses up the chunk's values.
+void write_chunk_fit(Chunk* chunk, const std::uint32_t* mask, const FitTarget& target);
 
 // Writes the fit of a row of several chunks.
 class RowFitWriter {
@@ -33,7 +32,7 @@ class RowFitWriter {
   // Stage 3: the mean of the block that leaves segment i, for every i.
   void find_leaving_mean(std::int64_t segment);
   // Stage 4: one chunk's elements.
-  void write_chunk(std::int64_t chunk, Chunk* scratch, std::vector<double>* buffer) const;
+  void write_chunk(std::int64_t chunk, Chunk* scratch) const;
 
  private:
   [[nodiscard]] double mean_between_points(std::int64_t begin, std::int64_t end) const;

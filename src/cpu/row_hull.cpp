@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "cpu/counters.hpp"
+#include "cpu/streaming.hpp"
 
 namespace isofold::cpu {
 namespace {
@@ -15,9 +16,9 @@ RowHull::RowHull(const RowView& row, std::int64_t chunk_size)
     : row_(row),
       chunk_size_(chunk_size),
       chunks_((row.length + chunk_size - 1) / chunk_size),
-      mask_(at((row.length + kTile - 1) / kTile)),
-      tile_totals_(mask_.size()),
-      tile_weights_(row.weighted() ? mask_.size() : 0),
+      mask_(at(row.length / kTile + 1)),  // the last bit stays clear, so that searches for a hole end
+      tile_totals_(at((row.length + kTile - 1) / kTile)),
+      tile_weights_(row.weighted() ? tile_totals_.size() : 0),
       chunk_totals_(at(chunks_ + 1)),
       chunk_weights_(row.weighted() ? at(chunks_ + 1) : 0),
       surveys_(at(chunks_)),

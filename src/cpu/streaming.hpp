@@ -21,11 +21,17 @@ void multiply(const double* a, const double* b, std::int64_t count, double* out)
 // out[k]: the sum of the terms before k, k = 0 .. count, in plain doubles, a chain of at most count additions.
 void prefix_sums(const double* terms, std::int64_t count, double* out);
 
-// Bit i, i < count <= 32: values[i - 1] < values[i]. Only such a point can be a vertex, whatever the weights.
-[[nodiscard]] std::uint32_t rising_bits(const double* values, std::int64_t count);
+// Bit i of word w: values[32 w + i - 1] < values[32 w + i]. Only such a point can be a vertex, whatever the weights.
+void rising_words(const double* values, std::int64_t words, std::uint32_t* out);
 
-// Bit i: no window of one or two elements before i has a larger mean than one of one or two from i on. Only such a
-// point can be a vertex, without weights. Reads values[-2] .. values[count].
-[[nodiscard]] std::uint32_t window_bits(const double* values, std::int64_t count);
+// Clears bit i of word w where some window of one or two elements before that point has a larger mean than one of one
+// or two from it on: without weights it is no vertex then. Reads values[-2] .. values[32 words].
+void window_words(const double* values, std::int64_t words, std::uint32_t* out);
+
+// The sum of values[i] weights[i] as a pair; weights may be null. Exact where the survey of the data says so.
+[[nodiscard]] DoubleDouble pair_sum(const double* values, const double* weights, std::int64_t count);
+
+// The same for each of `tiles` runs of 32.
+void pair_sums_of_tiles(const double* values, const double* weights, std::int64_t tiles, DoubleDouble* out);
 
 }  // namespace isofold::cpu

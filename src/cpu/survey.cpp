@@ -76,71 +76,110 @@ void prefix_sums(const double* terms, std::int64_t count, double* out) {
   out[count] = start;
 }
 
-ISOFOLD_VECTOR_CLONES
-std::uint32_t rising_bits(const double* values, std::int64_t count) {
-  std::uint32_t bits = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    bits |= static_cast<std::uint32_t>(values[i - 1] < values[i]) << i;
+namespace {
+
+// Packs 32 answers of `test(i)` into a word. Lanes of 64 bits match the doubles that the tests compare.
+template <class Test>
+inline __attribute__((always_inline)) std::uint32_t pack_tile(Test&& test) {
+  std::uint64_t bits[kLanes] = {};
+  for (int first = 0; first < 32; first += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      bits[lane] |= test(first + lane) ? std::uint64_t{1} << (first + lane) : 0;
+    }
   }
-  return bits;
+  std::uint64_t word = 0;
+  for (const std::uint64_t part : bits) word |= part;
+  return static_cast<std::uint32_t>(word);
+}
+
+}  // namespace
+
+ISOFOLD_VECTOR_CLONES
+void rising_words(const double* values, std::int64_t words, std::uint32_t* out) {
+  for (std::int64_t w = 0; w < words; ++w) {
+    const double* tile = values + 32 * w;
+    out[w] = pack_tile([&](int i) { return tile[i - 1] < tile[i]; });
+  }
 }
 
 // Sums of two are rounded monotonically: rounded sums in falling order prove real ones in falling order, and 2 y is
 // exact but for overflow, where the infinity keeps its order, too.
 ISOFOLD_VECTOR_CLONES
-std::uint32_t window_bits(const double* values, std::int64_t count) {
-  std::uint32_t bits = 0;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const double left = values[i - 2] + values[i - 1];
-    const double right = values[i] + values[i + 1];
-    const bool falls = left > right || 2 * values[i - 1] > right || left > 2 * values[i];
-    bits |= static_cast<std::uint32_t>(!falls) << i;
+void window_words(const double* values, std::int64_t words, std::uint32_t* out) {
+  for (std::int64_t w = 0; w < words; ++w) {
+    if (out[w] == 0 || out[w] == ~0U) continue;
+    const double* tile = values + 32 * w;
+    out[w] &= pack_tile([&](int i) {
+      const double left = tile[i - 2] + tile[i - 1];
+      const double right = tile[i] + tile[i + 1];
+      const bool falls = (left > right) | (2 * tile[i - 1] > right) | (left > 2 * tile[i]);
+      return !falls;
+    });
   }
-  return bits;
 }
 
 namespace {
 
-// A compensated sum: high + low is the sum, low gathering what the additions to high lose.
-struct Lane {
-  double high = 0.0;
-  double low = 0.0;
-};
+// Two compensated sums become one: `high` exactly, what that loses joins `low`.
+inline void join(double* high, double* low, double other_high, double other_low) {
+  const TwoTerms sum = two_sum(*high, other_high);
+  *high = sum.high;
+  *low += other_low + sum.low;
+}
+
+// term(i, &lost) gives the i-th term, and what its rounding lost.
+template <class Term>
+inline __attribute__((always_inline)) DoubleDouble compensated_sum(std::int64_t count, Term&& term) {
+  double high[kLanes] = {};
+  double low[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes) {
+    for (int lane = 0; lane < kLanes; ++lane) {
+      double lost;
+      const double value = term(i + lane, &lost);
+      join(&high[lane], &low[lane], value, lost);
+    }
+  }
+  for (int lane = 0; i < count; ++i, ++lane) {
+    double lost;
+    const double value = term(i, &lost);
+    join(&high[lane], &low[lane], value, lost);
+  }
+  for (int half = kLanes / 2; half > 0; half /= 2) {
+    for (int lane = 0; lane < half; ++lane) join(&high[lane], &low[lane], high[lane + half], low[lane + half]);
+  }
+  const TwoTerms normalized = two_sum(high[0], low[0]);
+  return {normalized.high, normalized.low};
+}
+
+inline __attribute__((always_inline)) DoubleDouble sum_values(const double* values, std::int64_t count) {
+  return compensated_sum(count, [&](std::int64_t i, double* lost) {
+    *lost = 0.0;
+    return values[i];
+  });
+}
+
+inline __attribute__((always_inline)) DoubleDouble sum_products(const double* values, const double* weights,
+                                                                std::int64_t count) {
+  return compensated_sum(count, [&](std::int64_t i, double* lost) {
+    const TwoTerms product = two_product(values[i], weights[i]);
+    *lost = product.low;
+    return product.high;
+  });
+}
 
 }  // namespace
 
 ISOFOLD_VECTOR_CLONES
 DoubleDouble pair_sum(const double* values, const double* weights, std::int64_t count) {
-  Lane lanes[kLanes];
-  const auto add = [&](int lane, double term, double lost) {
-    const TwoTerms sum = two_sum(lanes[lane].high, term);
-    lanes[lane].high = sum.high;
-    lanes[lane].low += sum.low + lost;
-  };
-  std::int64_t i = 0;
-  if (weights == nullptr) {
-    for (; i + kLanes <= count; i += kLanes) {
-      for (int lane = 0; lane < kLanes; ++lane) add(lane, values[i + lane], 0.0);
-    }
-    for (int lane = 0; i < count; ++i, ++lane) add(lane, values[i], 0.0);
-  } else {
-    for (; i + kLanes <= count; i += kLanes) {
-      for (int lane = 0; lane < kLanes; ++lane) {
-        const TwoTerms product = two_product(values[i + lane], weights[i + lane]);
-        add(lane, product.high, product.low);
-      }
-    }
-    for (int lane = 0; i < count; ++i, ++lane) {
-      const TwoTerms product = two_product(values[i], weights[i]);
-      add(lane, product.high, product.low);
-    }
+  return weights == nullptr ? sum_values(values, count) : sum_products(values, weights, count);
+}
+
+ISOFOLD_VECTOR_CLONES
+void pair_sums_of_tiles(const double* values, const double* weights, std::int64_t tiles, DoubleDouble* out) {
+  for (std::int64_t t = 0; t < tiles; ++t) {
+    out[t] = weights == nullptr ? sum_values(values + 32 * t, 32) : sum_products(values + 32 * t, weights + 32 * t, 32);
   }
-  DoubleDouble result;
-  for (const Lane& lane : lanes) {
-    const TwoTerms normalized = two_sum(lane.high, lane.low);
-    result = result + DoubleDouble{normalized.high, normalized.low};
-  }
-  return result;
 }
 
 }  // namespace isofold::cpu

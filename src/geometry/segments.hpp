@@ -31,6 +31,15 @@ class VertexMask {
     while (bits == 0) bits = words_[--word];
     return word * kWordBits + bit_length(bits) - 1;
   }
+  // The first point at or after `index` that is no vertex. One must exist, if only in the spare bits past the row.
+  [[nodiscard]] ISOFOLD_HOST_DEVICE std::int64_t next_hole(std::int64_t index) const {
+    std::int64_t word = index / kWordBits;
+    std::uint32_t bits = ~words_[word] & (~0U << (index % kWordBits));
+    while (bits == 0) bits = ~words_[++word];
+    return word * kWordBits + trailing_zeros(bits);
+  }
+
+  [[nodiscard]] ISOFOLD_HOST_DEVICE const std::uint32_t* words() const { return words_; }
 
  private:
   const std::uint32_t* words_ = nullptr;
