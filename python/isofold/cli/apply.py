@@ -70,11 +70,11 @@ def apply(
     path: Path,
     *,
     out: Path,
-    score: str | None,
-    column: str,
-    label: str | None,
-    weight: str | None,
-    threads: int | None,
+    score: str | None = None,
+    column: str = "calibrated",
+    label: str | None = None,
+    weight: str | None = None,
+    threads: int | None = None,
 ) -> None:
     """Write `path` with the calibrated rates in one column more, or raise CommandError and leave `out`."""
     calibrator = _load_curve(curve, threads)

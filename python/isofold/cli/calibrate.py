@@ -35,12 +35,12 @@ def calibrate(
     *,
     score: str,
     label: str,
-    weight: str | None,
     out: Path,
-    increasing: bool,
-    floor: float | None,
-    ceiling: float | None,
-    threads: int | None,
+    weight: str | None = None,
+    increasing: bool = True,
+    floor: float | None = None,
+    ceiling: float | None = None,
+    threads: int | None = None,
 ) -> None:
     """Fit a curve, save it and print the metrics. Raises CommandError."""
     try:

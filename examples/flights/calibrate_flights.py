@@ -1,0 +1,148 @@
+"""Calibrate a real model on real flights: `make demo`, or
+
+    python examples/flights/calibrate_flights.py --out demo/
+
+A logistic regression predicts which flights arrive more than 15 minutes late, from what is known before
+departure. Nine in ten of its on-time training flights were thrown away, so that its probabilities are far too
+high. Four ways to read them are compared on days that it has never seen.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+from comparison import Part, calibrate_all, measure, print_table, print_verdict
+from delay_model import KEPT_ON_TIME, DelayModel, keep_for_training
+from diagram import save_diagram
+from flight_data import ROWS, Flights, load_flights
+from numpy.typing import NDArray
+from rich.console import Console
+
+from isofold.cli.apply import apply
+from isofold.cli.calibrate import calibrate
+
+Rows = NDArray[np.bool_]
+
+
+def split_by_day(flights: Flights) -> tuple[Rows, Rows, Rows]:
+    """Whole days, by day of the year modulo 5: 0, 1, 2 train, 3 calibrates, 4 evaluates."""
+    remainder = flights.day_of_year % 5
+    return remainder <= 2, remainder == 3, remainder == 4
+
+
+def split_by_season(flights: Flights) -> tuple[Rows, Rows, Rows]:
+    """January to August train, September and October calibrate, November and December evaluate."""
+    month = flights.month
+    return month <= 8, (month == 9) | (month == 10), month >= 11
+
+
+def score(
+    console: Console, flights: Flights, split: tuple[Rows, Rows, Rows]
+) -> tuple[NDArray[np.float64], Part, Part]:
+    """Train on the first part and score all flights. Returns all scores, then the other two parts."""
+    training, calibration, evaluation = split
+    kept = keep_for_training(flights.late, training)
+    scores = DelayModel(flights, kept).score(flights)
+    console.print(
+        f"trained on {kept.sum():,} flights, after throwing away {(training & ~kept).sum():,} of "
+        f"{(training & ~flights.late).sum():,} on-time ones; late: {share(flights, training)} before that, "
+        f"{share(flights, calibration)} of {calibration.sum():,} flights that calibrate, "
+        f"{share(flights, evaluation)} of {evaluation.sum():,} that evaluate"
+    )
+    parts = (
+        Part(scores[rows], flights.late[rows], flights.day_of_year[rows])
+        for rows in (calibration, evaluation)
+    )
+    return scores, *parts
+
+
+def share(flights: Flights, rows: Rows) -> str:
+    return f"{flights.late[rows].mean():.1%}"
+
+
+def write_scored(path: Path, flights: Flights, rows: Rows, scores: NDArray[np.float64]) -> None:
+    table = flights.table.append_column("late", pa.array(flights.late)).append_column(
+        "score", pa.array(scores)
+    )
+    pyarrow.parquet.write_table(table.filter(pa.array(rows)), path)
+
+
+def run_command_line(console: Console, out: Path, inputs: Path) -> NDArray[np.float64]:
+    """Do with the command line what `calibrate_all` does in Python; returns the calibrated column."""
+    curve, scored, calibrated = out / "curve.json", inputs / "evaluation.parquet", out / "calibrated.parquet"
+    console.print(
+        f"\n$ isofold calibrate {inputs}/calibration.parquet --score score --label late --out {curve}"
+    )
+    calibrate(inputs / "calibration.parquet", score="score", label="late", out=curve)
+    console.print(f"\n$ isofold apply {curve} {scored} --label late --out {calibrated}")
+    apply(curve, scored, label="late", out=calibrated)
+    column: NDArray[np.float64] = pyarrow.parquet.read_table(calibrated)["calibrated"].to_numpy()
+    return column
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--out", type=Path, default=Path("demo"), help="folder for results")
+    parser.add_argument("--data", type=Path, default=Path("build/demo-data"), help="folder for the download")
+    options = parser.parse_args()
+    out: Path = options.out
+    scored = out / "scored"
+    scored.mkdir(parents=True, exist_ok=True)
+    console = Console(soft_wrap=True, highlight=False)
+
+    started = time.perf_counter()
+    flights = load_flights(options.data)
+    console.print(
+        f"{ROWS:,} flights from New York in 2013; {flights.dropped:,} without an arrival delay dropped, "
+        f"{len(flights):,} left, {flights.late.mean():.1%} of them more than 15 minutes late"
+    )
+
+    console.print(
+        "\n[bold]Days mixed[/bold]: day of the year modulo 5 is 0, 1, 2: train; 3: calibrate; 4: evaluate"
+    )
+    split = split_by_day(flights)
+    scores, calibration, evaluation = score(console, flights, split)
+    write_scored(scored / "calibration.parquet", flights, split[1], scores)
+    write_scored(scored / "evaluation.parquet", flights, split[2], scores)
+    from_command_line = run_command_line(console, out, scored)
+
+    predictions = calibrate_all(calibration, evaluation.scores)
+    if not np.array_equal(predictions["isotonic"], from_command_line):
+        raise SystemExit("the command line and the Python interface disagree")
+    results = measure(predictions, evaluation.late)
+    console.print()
+    print_table(console, f"Unseen days, {len(evaluation.late):,} flights", results)
+    print_verdict(console, results, predictions, evaluation)
+
+    console.print(
+        "\n[bold]drift[/bold]: January to August train, September and October calibrate, "
+        "November and December evaluate"
+    )
+    split = split_by_season(flights)
+    _, autumn, winter = score(console, flights, split)
+    drifted = calibrate_all(autumn, winter.scores)
+    drifted_results = measure(drifted, winter.late)
+    print_table(console, f"drift, {len(winter.late):,} flights", drifted_results)
+    print_verdict(console, drifted_results, drifted, winter)
+    console.print(
+        f"A fitted curve is as good as the months it was fitted to: autumn had {share(flights, split[1])} late, "
+        f"winter {share(flights, split[2])}. Platt and isotonic learned from autumn; analytic knows only that "
+        f"{KEPT_ON_TIME:.0%} of the on-time flights were kept."
+    )
+
+    panels = {
+        "days mixed": (evaluation.late, predictions),
+        "drift: autumn to winter": (winter.late, drifted),
+    }
+    save_diagram(out / "reliability.png", panels)
+    console.print(f"\nwritten: {out}/curve.json, {out}/calibrated.parquet, {out}/reliability.png")
+    console.print(f"{time.perf_counter() - started:.0f} seconds")
+
+
+if __name__ == "__main__":
+    main()
