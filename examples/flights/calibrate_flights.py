@@ -54,11 +54,11 @@ def score(
         f"{share(flights, calibration)} of {calibration.sum():,} flights that calibrate, "
         f"{share(flights, evaluation)} of {evaluation.sum():,} that evaluate"
     )
-    parts = (
-        Part(scores[rows], flights.late[rows], flights.day_of_year[rows])
-        for rows in (calibration, evaluation)
-    )
-    return scores, *parts
+    return scores, part_of(flights, scores, calibration), part_of(flights, scores, evaluation)
+
+
+def part_of(flights: Flights, scores: NDArray[np.float64], rows: Rows) -> Part:
+    return Part(scores[rows], flights.late[rows], flights.day_of_year[rows])
 
 
 def share(flights: Flights, rows: Rows) -> str:
@@ -130,9 +130,9 @@ def main() -> None:
     print_table(console, f"drift, {len(winter.late):,} flights", drifted_results)
     print_verdict(console, drifted_results, drifted, winter)
     console.print(
-        f"A fitted curve is as good as the months it was fitted to: autumn had {share(flights, split[1])} late, "
-        f"winter {share(flights, split[2])}. Platt and isotonic learned from autumn; analytic knows only that "
-        f"{KEPT_ON_TIME:.0%} of the on-time flights were kept."
+        f"A fitted curve is as good as the months it was fitted to: autumn had {share(flights, split[1])} "
+        f"late, winter {share(flights, split[2])}. Platt and isotonic learned from autumn; analytic knows only "
+        f"that {KEPT_ON_TIME:.0%} of the on-time flights were kept."
     )
 
     panels = {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from delay_model import KEPT_ON_TIME
@@ -19,7 +20,7 @@ from isofold.calibration import (
     log_loss,
 )
 
-Floats = NDArray[np.float64]
+Floats = NDArray[np.floating[Any]]
 
 METRICS = ("ECE", "Brier", "log loss", "MCB")
 
@@ -87,7 +88,10 @@ def print_verdict(
     console: Console, results: dict[str, dict[str, float]], predictions: dict[str, Floats], part: Part
 ) -> None:
     """Say who wins by each metric, and whether the draw of days could explain the lead by Brier."""
-    winners = {name: min(results, key=lambda method, name=name: results[method][name]) for name in METRICS}
+    winners = {}
+    for name in METRICS:
+        found = {method: result[name] for method, result in results.items()}
+        winners[name] = min(found, key=found.__getitem__)
     console.print("Winners: " + ", ".join(f"{name} {method}" for name, method in winners.items()) + ".")
     best = winners["Brier"]
     for other in results:

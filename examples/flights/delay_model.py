@@ -24,7 +24,7 @@ def _categories(flights: Flights) -> NDArray[Any]:
 
 
 def keep_for_training(late: NDArray[np.bool_], part: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The flights of `part`, nine in ten of the on-time ones thrown away, as is done to save training time."""
+    """The flights of `part`, nine in ten of the on-time ones thrown away, as is done to save time."""
     drawn = np.random.default_rng(SEED).random(len(late)) < KEPT_ON_TIME
     return part & (late | drawn)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -18,15 +19,17 @@ _COLOURS = {"uncalibrated": "#888888", "analytic": "#c77c11", "Platt": "#2b6cb0"
 
 
 def _draw_panel(
-    above: Axes, below: Axes, title: str, late: NDArray[np.bool_], predictions: dict[str, NDArray[np.float64]]
+    above: Axes,
+    below: Axes,
+    title: str,
+    late: NDArray[np.bool_],
+    predictions: dict[str, NDArray[np.floating[Any]]],
 ) -> None:
     above.plot([0, 1], [0, 1], color="black", linewidth=0.8, linestyle=(0, (4, 4)))
     for method, values in predictions.items():
         curve = reliability_curve(late, values)
         above.plot(curve.predictions, curve.recalibrated, color=_COLOURS[method], linewidth=1.6, label=method)
-        below.hist(
-            values, bins=np.linspace(0, 1, 101), histtype="step", color=_COLOURS[method], linewidth=1.2
-        )
+        below.hist(values, bins=100, range=(0, 1), histtype="step", color=_COLOURS[method], linewidth=1.2)
     above.set_title(title, loc="left", fontsize=11)
     above.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
     above.set_ylabel("share of flights that were late")
@@ -38,7 +41,7 @@ def _draw_panel(
 
 
 def save_diagram(
-    path: Path, panels: dict[str, tuple[NDArray[np.bool_], dict[str, NDArray[np.float64]]]]
+    path: Path, panels: dict[str, tuple[NDArray[np.bool_], dict[str, NDArray[np.floating[Any]]]]]
 ) -> None:
     """One column for each panel: outcomes and predictions by method."""
     figure, axes = plt.subplots(
