@@ -131,8 +131,8 @@ def main() -> None:
     print_verdict(console, drifted_results, drifted, winter)
     console.print(
         f"A fitted curve is as good as the months it was fitted to: autumn had {share(flights, split[1])} "
-        f"late, winter {share(flights, split[2])}. Platt and isotonic learned from autumn; analytic knows only "
-        f"that {KEPT_ON_TIME:.0%} of the on-time flights were kept."
+        f"late, winter {share(flights, split[2])}. Platt and isotonic learned from autumn; analytic knows "
+        f"only that {KEPT_ON_TIME:.0%} of the on-time flights were kept."
     )
 
     panels = {
