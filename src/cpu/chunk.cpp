@@ -32,6 +32,8 @@ void Survey::merge(const Survey& other) {
   allowed = allowed && other.allowed;
   magnitude += other.magnitude;
   weight += other.weight;
+  lowest = std::min(lowest, other.lowest);
+  highest = std::max(highest, other.highest);
   value_unit.merge(other.value_unit);
   weight_unit.merge(other.weight_unit);
 }
@@ -71,6 +73,8 @@ bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
   const Statistics of_values = statistics(values, count);
   survey_.allowed = of_values.finite;
   survey_.value_unit = of_values.unit;
+  survey_.lowest = of_values.lowest;
+  survey_.highest = of_values.highest;
   if (!weighted_) {
     survey_.magnitude = of_values.magnitude;
     survey_.weight = static_cast<double>(count);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 #include "algorithm/row_view.hpp"
@@ -18,8 +19,10 @@ struct Survey {
   bool allowed = true;       // values finite, weights finite and positive
   double magnitude = 0.0;    // sum of |w y|
   double weight = 0.0;       // sum of w
-  UnitTracker value_unit;    //
-  UnitTracker weight_unit;   // of ones where there are no weights
+  double lowest = std::numeric_limits<double>::infinity();    // of the values
+  double highest = -std::numeric_limits<double>::infinity();  //
+  UnitTracker value_unit;
+  UnitTracker weight_unit;  // of ones where there are no weights
 
   void merge(const Survey& other);
   // Exponent of a unit of all w y.

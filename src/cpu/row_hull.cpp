@@ -123,8 +123,17 @@ Point RowHull::point(std::int64_t index) const {
   return {index, {weight, weight_error_}, {total, total_error_}};
 }
 
+bool RowHull::is_constant(std::int64_t begin, std::int64_t end) const {
+  const Survey& first = surveys_[at(begin / chunk_size_)];
+  for (std::int64_t j = begin / chunk_size_; j * chunk_size_ < end; ++j) {
+    if (surveys_[at(j)].lowest != first.highest || surveys_[at(j)].highest != first.lowest) return false;
+  }
+  return true;
+}
+
 bool RowHull::is_vertex(const Point& a, const Point& b, const Point& d) const {
   return isofold::is_vertex(a, b, d, [&](const Point& from, const Point& at, const Point& to) {
+    if (is_constant(from.index, to.index)) return false;
     tally(Count::exact_merge_turns);
     return mean_rises(exact_.sums(from.index, at.index), exact_.sums(at.index, to.index));
   });

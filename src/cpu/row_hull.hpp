@@ -48,6 +48,9 @@ class RowHull {
   [[nodiscard]] bool is_vertex(const Point& a, const Point& b, const Point& d) const;
 
  private:
+  // Whether all chunks that the elements [begin, end) lie in hold one and the same value.
+  [[nodiscard]] bool is_constant(std::int64_t begin, std::int64_t end) const;
+
   RowView row_;
   std::int64_t chunk_size_;
   std::int64_t chunks_;

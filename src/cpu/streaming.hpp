@@ -12,6 +12,7 @@ struct Statistics {
   bool finite = true;
   double magnitude = 0.0;  // sum of magnitudes
   double lowest = std::numeric_limits<double>::infinity();
+  double highest = -std::numeric_limits<double>::infinity();
   UnitTracker unit;
 };
 [[nodiscard]] Statistics statistics(const double* values, std::int64_t count);

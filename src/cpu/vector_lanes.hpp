@@ -1,0 +1,18 @@
+// Eight doubles side by side, in the compilers' own vector notation: plain element-wise arithmetic, so that every
+// instruction set, and none, computes the same bits.
+#pragma once
+
+#include <cstdint>
+
+namespace isofold::cpu {
+
+inline constexpr int kLanes = 8;
+typedef double Doubles __attribute__((vector_size(8 * kLanes)));
+typedef std::int64_t Integers __attribute__((vector_size(8 * kLanes)));  // comparisons give -1 and 0
+
+// References rather than values: how vectors are passed differs between instruction sets.
+inline __attribute__((always_inline)) void load_lanes(const double* from, Doubles& to) {
+  __builtin_memcpy(&to, from, sizeof to);
+}
+
+}  // namespace isofold::cpu
