@@ -115,7 +115,8 @@ class BlockGradient {
 
   void write_values() {
     const Format format = format_of(out_.values.type);
-    if (!weighted() || end_ - begin_ == 1) return store_constant(out_.values, begin_, end_ - begin_, share(format));
+    if (end_ - begin_ == 1) return store_constant(out_.values, begin_, 1, round_to(g_[0], format));  // w g / w
+    if (!weighted()) return store_constant(out_.values, begin_, end_ - begin_, share(format));
     const CertifiedSum incoming = incoming_.finish();
     const CertifiedSum weight = this->weight();
     pieces([&](std::int64_t first, std::int64_t count) {
