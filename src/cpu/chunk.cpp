@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "algorithm/exact_blocks.hpp"
 #include "cpu/counters.hpp"
 #include "cpu/streaming.hpp"
-#include "geometry/turn.hpp"
 
 namespace isofold::cpu {
 namespace {
@@ -15,38 +15,7 @@ namespace {
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kUnderflow = 0x1p-1070;
 
-// pair_sum gathers what its additions lose in plain doubles. Those losses are exact, too, while fewer than 2^13 of them
-// stay below 2^53 units: eight bits less than fact 1 of double_double.hpp grants.
-bool exact_as_pair_sum(double magnitude, int unit) {
-  return magnitude <= std::numeric_limits<double>::max() && magnitude_exponent(magnitude) + 1 <= unit + 92 &&
-         unit >= -1074;
-}
-
-double pair_error(double magnitude, double operations) {
-  return operations * (16 * kUnitRoundoff * kUnitRoundoff * magnitude + kUnderflow);
-}
-
 }  // namespace
-
-void Survey::merge(const Survey& other) {
-  allowed = allowed && other.allowed;
-  magnitude += other.magnitude;
-  weight += other.weight;
-  lowest = std::min(lowest, other.lowest);
-  highest = std::max(highest, other.highest);
-  value_unit.merge(other.value_unit);
-  weight_unit.merge(other.weight_unit);
-}
-
-int Survey::unit() const { return value_unit.exponent() + weight_unit.exponent(); }
-
-double Survey::total_error(double operations) const {
-  return exact_as_pair_sum(magnitude, unit()) ? 0.0 : pair_error(magnitude, operations);
-}
-
-double Survey::weight_error(double operations) const {
-  return exact_as_pair_sum(weight, weight_unit.exponent()) ? 0.0 : pair_error(weight, operations);
-}
 
 Chunk::Chunk(std::int64_t chunk_size, bool weighted) : weighted_(weighted) {
   const auto size = static_cast<std::size_t>(chunk_size);
@@ -63,7 +32,6 @@ Chunk::Chunk(std::int64_t chunk_size, bool weighted) : weighted_(weighted) {
 
 bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
   count_ = count;
-  pairs_built_ = false;
   double* values = values_.data() + kPad;
   // Beyond the ends no window can disprove a vertex.
   values[-2] = values[-1] = -kInfinity;
@@ -79,6 +47,7 @@ bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
     survey_.magnitude = of_values.magnitude;
     survey_.weight = static_cast<double>(count);
     survey_.weight_unit.see(1.0);
+    precise_.reset(values, nullptr, count, survey_);
     return survey_.allowed;
   }
   load_weights(row, first, count, weights_.data());
@@ -88,6 +57,7 @@ bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
   survey_.weight_unit = of_weights.unit;
   multiply(values, weights_.data(), count, products_.data());
   survey_.magnitude = statistics(products_.data(), count).magnitude;
+  precise_.reset(values, weights_.data(), count, survey_);
   return survey_.allowed;
 }
 
@@ -171,9 +141,9 @@ bool Chunk::chain(std::uint32_t* mask) {
       }
       if (determinant > bound) break;
       if (!(determinant < -bound) && !exact) {
-        bool decided = true;
-        if (pairs_bend_up(a, b, d, &decided)) break;
-        if (!decided) return false;
+        const std::optional<bool> up = precise_.bends_up(a, b, d);
+        if (!up) return false;
+        if (*up) break;
       }
       --size;
     }
@@ -190,42 +160,6 @@ bool Chunk::chain(std::uint32_t* mask) {
   if (!add_point(count_)) return false;
   for (std::int64_t i = 0; i + 1 < size; ++i) mask[stack[i] / kTile] |= 1U << (stack[i] % kTile);
   return true;
-}
-
-void Chunk::build_pair_prefixes() {
-  pairs_built_ = true;
-  const auto size = static_cast<std::size_t>(count_) + 1;
-  total_pairs_.resize(size);
-  total_pairs_[0] = {};
-  for (std::size_t i = 0; i + 1 < size; ++i) {
-    if (!weighted_) {
-      total_pairs_[i + 1] = total_pairs_[i] + values()[i];
-    } else {
-      const TwoTerms product = two_product(values()[i], weights_[i]);
-      total_pairs_[i + 1] = total_pairs_[i] + DoubleDouble{product.high, product.low};
-    }
-  }
-  if (!weighted_) return;
-  weight_pairs_.resize(size);
-  weight_pairs_[0] = {};
-  for (std::size_t i = 0; i + 1 < size; ++i) weight_pairs_[i + 1] = weight_pairs_[i] + weights_[i];
-}
-
-Point Chunk::point(std::int64_t index) const {
-  const auto i = static_cast<std::size_t>(index);
-  const double operations = static_cast<double>(count_) + 8.0;
-  const CertifiedSum weight = weighted_ ? CertifiedSum{weight_pairs_[i], survey_.weight_error(operations)}
-                                        : CertifiedSum{{static_cast<double>(index), 0.0}, 0.0};
-  return {index, weight, {total_pairs_[i], survey_.total_error(operations)}};
-}
-
-bool Chunk::pairs_bend_up(std::int64_t a, std::int64_t b, std::int64_t d, bool* decided) {
-  tally(Count::pair_turns);
-  if (!pairs_built_) build_pair_prefixes();
-  return is_vertex(point(a), point(b), point(d), [&](const Point&, const Point&, const Point&) {
-    *decided = false;
-    return false;
-  });
 }
 
 // Entry t of out: the pair sum over the tiles before t. Returns that over all.

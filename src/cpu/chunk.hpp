@@ -2,35 +2,17 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <vector>
 
 #include "algorithm/row_view.hpp"
+#include "cpu/precise_turns.hpp"
+#include "cpu/survey.hpp"
 #include "exact/certified_sum.hpp"
-#include "geometry/point.hpp"
 
 namespace isofold::cpu {
 
 // Elements that share one entry of a row's table of partial sums, and one word of its vertex mask.
 inline constexpr std::int64_t kTile = 32;
-
-// What one streaming pass over a chunk learns.
-struct Survey {
-  bool allowed = true;       // values finite, weights finite and positive
-  double magnitude = 0.0;    // sum of |w y|
-  double weight = 0.0;       // sum of w
-  double lowest = std::numeric_limits<double>::infinity();    // of the values
-  double highest = -std::numeric_limits<double>::infinity();  //
-  UnitTracker value_unit;
-  UnitTracker weight_unit;  // of ones where there are no weights
-
-  void merge(const Survey& other);
-  // Exponent of a unit of all w y.
-  [[nodiscard]] int unit() const;
-  // The errors of sums of this data as pairs, over at most `operations` additions in a chain: zero where they are exact.
-  [[nodiscard]] double total_error(double operations) const;
-  [[nodiscard]] double weight_error(double operations) const;
-};
 
 class Chunk {
  public:
@@ -63,10 +45,7 @@ class Chunk {
   void find_candidates();
   template <bool Weighted>
   bool chain(std::uint32_t* mask);
-  void build_pair_prefixes();
   DoubleDouble prefix_tiles(const double* values, const double* weights, DoubleDouble* out) const;
-  [[nodiscard]] Point point(std::int64_t index) const;
-  [[nodiscard]] bool pairs_bend_up(std::int64_t a, std::int64_t b, std::int64_t d, bool* decided);
 
   static constexpr std::int64_t kPad = 2;  // what window_bits reads before the first value
 
@@ -80,9 +59,7 @@ class Chunk {
   std::vector<double> total_prefix_;         // plain doubles
   std::vector<double> weight_prefix_;
   std::vector<std::int32_t> stack_;
-  std::vector<DoubleDouble> total_pairs_;    // built where plain doubles left a turn undecided
-  std::vector<DoubleDouble> weight_pairs_;
-  bool pairs_built_ = false;
+  PreciseTurns precise_;                     // asked where plain doubles left a turn undecided
 };
 
 }  // namespace isofold::cpu

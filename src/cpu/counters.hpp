@@ -19,7 +19,7 @@ enum class Count : std::uint8_t {
   search_turns,         // turns asked by them
   hull_vertices,        // vertices of all chunk hulls
   root_segments,        // segments of all rows' hulls
-  pair_turns,           // turns of a chunk that plain doubles left undecided (tool 2)
+  precise_turns,        // turns of a chunk that plain doubles left undecided (tool 2)
   exact_chunks,         // chunks solved by long accumulators (tool 3)
   exact_merge_turns,    // turns of merges decided by long accumulators (tool 3)
   exact_means,          // block means rounded by long accumulators (tool 3)
