@@ -1,0 +1,418 @@
+"""Every fault: one line that names file, column and row, exit code 2, no traceback, nothing half-written."""
+
+from __future__ import annotations
+
+import os
+import pty
+import re
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.ipc
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from isofold.calibration import Calibrator
+from isofold.cli.app import app
+
+
+def table(**columns: object) -> pa.Table:
+    good = {"score": [0.1, 0.2, 0.3], "label": [0, 1, 1], "weight": [1.0, 2.0, 3.0]}
+    return pa.table({**good, **columns})
+
+
+def parquet(path: Path, **columns: object) -> Path:
+    pyarrow.parquet.write_table(table(**columns), path)
+    return path
+
+
+def text(path: Path, content: str | bytes) -> Path:
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def cut(path: Path, end: int) -> Path:
+    return text(path, path.read_bytes()[:end])
+
+
+def arrow(path: Path, rows: int) -> Path:
+    with pyarrow.ipc.new_stream(path, table().schema) as writer:
+        for _ in range(rows):
+            writer.write_table(table())
+    return path
+
+
+CSV = "name,score,label\n"
+
+# What is in the file, and what must be said about it after its name. {} stands for the path.
+FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
+    "no such file": (lambda d: d / "none.csv", "{}: cannot be opened: No such file or directory"),
+    "a folder": (lambda d: d, "{}: format unknown; the name must end in one of .*"),
+    "an unknown ending": (
+        lambda d: text(d / "a.xlsx", "x"),
+        "{}: format unknown; the name must end in one of .*",
+    ),
+    "an empty file": (lambda d: text(d / "a.csv", ""), "{}: the file is empty"),
+    "an empty Parquet file": (lambda d: text(d / "a.parquet", ""), "{}: the file is empty"),
+    "a header alone": (lambda d: text(d / "a.csv", CSV), "{}: the file has no rows"),
+    "a Parquet file without rows": (
+        lambda d: parquet(d / "a.parquet", score=pa.array([], "f8"), label=pa.array([], "f8"), weight=[]),
+        "{}: the file has no rows",
+    ),
+    "a missing column": (
+        lambda d: text(d / "a.csv", "name,points,label\nx,1,0\n"),
+        "{}: no column 'score'; the file has name, points, label",
+    ),
+    "a missing column in Parquet": (
+        lambda d: (pyarrow.parquet.write_table(pa.table({"label": [0]}), d / "a.parquet"), d / "a.parquet")[
+            1
+        ],
+        "{}: no column 'score'; the file has label",
+    ),
+    "a column twice": (
+        lambda d: text(d / "a.csv", "score,score,label\n1,2,0\n"),
+        "{}: column 'score' is there 2 times",
+    ),
+    "text among numbers": (
+        lambda d: text(d / "a.csv", CSV + "x,0.5,1\ny,high,0\n"),
+        "{}: column 'score', row 2: 'high' is not a number",
+    ),
+    "text far down": (
+        lambda d: text(d / "a.csv", CSV + "x,0.5,1\n" * 200_000 + "y,0.5,no\n" + "x,0.5,1\n" * 70_000),
+        "{}: column 'label', row 200001: 'no' is not a number",
+    ),
+    "no value": (
+        lambda d: text(d / "a.csv", CSV + "x,0.5,1\ny, ,0\n"),
+        "{}: column 'score', row 2: no score",
+    ),
+    "a text column": (
+        lambda d: parquet(d / "a.parquet", score=["0.1", "0.2", "0.3"]),
+        "{}: column 'score' holds string, not numbers",
+    ),
+    "a date column": (
+        lambda d: parquet(d / "a.parquet", label=pa.array([1, 2, 3], pa.date32())),
+        r"{}: column 'label' holds date32\[day\], not numbers",
+    ),
+    "a null": (
+        lambda d: parquet(d / "a.parquet", score=[0.1, None, 0.3]),
+        "{}: column 'score', row 2: no value; a score is needed in every row",
+    ),
+    "a score of NaN": (
+        lambda d: parquet(d / "a.parquet", score=[0.1, 0.2, float("nan")]),
+        "{}: column 'score', row 3: nan, but a score must be a finite number",
+    ),
+    "a score of NaN in CSV": (
+        lambda d: text(d / "a.csv", CSV + "x,nan,1\n"),
+        "{}: column 'score', row 1: nan, but a score must be a finite number",
+    ),
+    "an infinite score": (
+        lambda d: text(d / "a.csv", CSV + "x,1e999,1\n"),
+        "{}: column 'score', row 1: inf, but a score must be a finite number",
+    ),
+    "a label of 2": (
+        lambda d: parquet(d / "a.parquet", label=[0, 2, 1]),
+        r"{}: column 'label', row 2: 2\.0, but a label must lie in \[0, 1\]",
+    ),
+    "a negative label": (
+        lambda d: text(d / "a.csv", CSV + "x,0.5,-1\n"),
+        r"{}: column 'label', row 1: -1\.0, but a label must lie in \[0, 1\]",
+    ),
+    "a truncated Parquet file": (
+        lambda d: cut(parquet(d / "a.parquet"), -10),
+        "{}: not a readable Parquet file: Parquet magic bytes not found in footer.*",
+    ),
+    "a Parquet file that is CSV": (
+        lambda d: text(d / "a.parquet", CSV + "x,0.5,1\n"),
+        "{}: not a readable Parquet file: .*",
+    ),
+    "a truncated Arrow stream": (
+        lambda d: cut(arrow(d / "a.arrows", 100), 5000),
+        "{}: cannot be read: Expected to .*",
+    ),
+    "an Arrow file that is none": (
+        lambda d: text(d / "a.arrow", "x" * 100),
+        "{}: not a readable Arrow file: .*",
+    ),
+    "Feather version 1": (
+        lambda d: text(d / "a.feather", b"FEA1" + b"\0" * 100),
+        "{}: Feather version 1 is not supported; write it as version 2",
+    ),
+    "one field too many": (
+        lambda d: text(d / "a.csv", CSV + "x,0.5,1\nx,0.5,1,7\n"),
+        "{}: row 2: 4 fields where the header has 3",
+    ),
+    "one field too few": (
+        lambda d: text(d / "a.csv", CSV + "x,0.5,1\nx,0.5\n"),
+        "{}: row 2: 2 fields where the header has 3",
+    ),
+    "a score that is not UTF-8": (
+        lambda d: text(d / "a.csv", CSV.encode() + b"x,0.5,1\ny,0.\xff,1\n"),
+        "{}: column 'score', row 2: not UTF-8",
+    ),
+    "a header that is not UTF-8": (
+        lambda d: text(d / "a.csv", b"caf\xe9,score,label\nx,0.5,1\n"),
+        "{}: not a readable CSV file: a column's name is not UTF-8",
+    ),
+}
+
+
+def check_refused(arguments: list[object], message: str, folder: Path) -> None:
+    before = {name: (folder / name).stat().st_mtime_ns for name in os.listdir(folder)}
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    assert result.exit_code == 2, result.output
+    assert re.fullmatch(f"isofold: {message}\n", result.stderr), result.stderr
+    assert result.stdout == ""
+    assert before == {name: (folder / name).stat().st_mtime_ns for name in os.listdir(folder)}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_calibrate_refuses(tmp_path: Path, name: str) -> None:
+    make, message = FAULTS[name]
+    path = make(tmp_path)
+    out = text(tmp_path / "curve.json", "old")
+    check_refused(
+        ["calibrate", path, "--score", "score", "--label", "label", "--out", out],
+        message.format(re.escape(str(path))),
+        tmp_path,
+    )
+    assert out.read_text() == "old"
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_apply_refuses(tmp_path: Path, name: str) -> None:
+    make, message = FAULTS[name]
+    path = make(tmp_path)
+    curve = tmp_path / "curve.json"
+    Calibrator().fit([0, 1], [0, 1]).save(curve)
+    out = text(tmp_path / "out.csv", "old")
+    check_refused(
+        ["apply", curve, path, "--score", "score", "--label", "label", "--out", out],
+        message.format(re.escape(str(path))),
+        tmp_path,
+    )
+    assert out.read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([1.0, -2.0, 1.0], r"column 'weight', row 2: -2\.0, but a weight must be finite and not negative"),
+        ([1.0, 1.0, np.inf], "column 'weight', row 3: inf, but a weight must be finite and not negative"),
+        ([0.0, 0.0, 0.0], "column 'weight': every weight is 0"),
+    ],
+)
+def test_calibrate_refuses_weights(tmp_path: Path, weights: list[float], message: str) -> None:
+    path = parquet(tmp_path / "a.parquet", weight=weights)
+    arguments = ["calibrate", path, "--score", "score", "--label", "label", "--weight", "weight"]
+    check_refused([*arguments, "--out", tmp_path / "c.json"], f"{re.escape(str(path))}: {message}", tmp_path)
+
+
+def test_apply_refuses_a_name_that_is_not_utf8_anywhere(tmp_path: Path) -> None:
+    path = text(tmp_path / "a.csv", CSV.encode() + b"x,0.5,1\ncaf\xe9,0.5,1\n")
+    curve = tmp_path / "curve.json"
+    Calibrator().fit([0, 1], [0, 1]).save(curve)
+    check_refused(
+        ["apply", curve, path, "--score", "score", "--out", tmp_path / "o.csv"],
+        f"{re.escape(str(path))}: column 'name', row 2: not UTF-8",
+        tmp_path,
+    )
+
+
+def test_options_that_do_not_fit(tmp_path: Path) -> None:
+    data, curve = parquet(tmp_path / "a.parquet"), tmp_path / "curve.json"
+    named = Calibrator().fit([0, 1], [0, 1])
+    named.save(curve)
+    calibrate = ["calibrate", data, "--score", "score", "--label", "label", "--out", tmp_path / "c.json"]
+    apply = ["apply", curve, data, "--out", tmp_path / "o.parquet"]
+    somewhere = re.escape(str(tmp_path))
+    check_refused([*calibrate, "--floor", "2"], r"floor must lie in \[0, 1\], got 2\.0", tmp_path)
+    check_refused(
+        [*calibrate, "--floor", "0.5", "--ceiling", "0.2"],
+        r"floor must not be above ceiling, got 0\.5 and 0\.2",
+        tmp_path,
+    )
+    check_refused(
+        apply, f"{somewhere}/curve.json: the curve names no score column; say which with --score", tmp_path
+    )
+    apply += ["--score", "score"]
+    check_refused(
+        [*apply, "--column", "label"],
+        f"{somewhere}/a.parquet: there is a column 'label' already; name another with --column",
+        tmp_path,
+    )
+    check_refused(
+        [*apply, "--weight", "weight"], "--weight is for the metrics, which need --label as well", tmp_path
+    )
+    csv = text(tmp_path / "a.csv", CSV + "x,0.5,1\n")
+    check_refused(
+        ["apply", curve, csv, "--score", "score", "--out", tmp_path / "o.parquet"],
+        f"{somewhere}/o.parquet: a CSV file's columns have no types, so it can only become a CSV file",
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [("{}", '"format" is not "isofold-curve"'), ("x", "not JSON: .*"), (b"\xff", "byte 0 is not UTF-8")],
+)
+def test_apply_refuses_a_bad_curve(tmp_path: Path, content: str | bytes, message: str) -> None:
+    curve = text(tmp_path / "curve.json", content)
+    check_refused(
+        ["apply", curve, parquet(tmp_path / "a.parquet"), "--out", tmp_path / "o.parquet"],
+        f"{re.escape(str(curve))}: not a usable curve file: {message}",
+        tmp_path,
+    )
+
+
+def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
+    data, curve = parquet(tmp_path / "a.parquet"), tmp_path / "curve.json"
+    Calibrator().fit([0, 1], [0, 1]).save(curve)
+    for out, reason in (
+        (tmp_path / "none" / "o.parquet", "No such file or directory"),
+        (Path("/proc/o.parquet"), "No such file or directory|Permission denied"),
+        (tmp_path / "a.parquet" / "o.parquet", "Not a directory"),
+    ):
+        message = f"{re.escape(str(out))}: cannot be written: ({reason})"
+        check_refused(["apply", curve, data, "--score", "score", "--out", out], message, tmp_path)
+        check_refused(
+            ["calibrate", data, "--score", "score", "--label", "label", "--out", out], message, tmp_path
+        )
+    message = "/dev/null: cannot be written: /dev/null exists and is not a regular file"
+    check_refused(
+        ["calibrate", data, "--score", "score", "--label", "label", "--out", "/dev/null"], message, tmp_path
+    )
+
+
+def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+    """Root may read everything, so the process becomes someone else, once a first run has loaded all modules."""
+    parquet(tmp_path / "open.parquet")
+    parquet(tmp_path / "closed.parquet").chmod(0)
+    script = (
+        "import os, sys\n"
+        "from pathlib import Path\n"
+        "from isofold.cli.calibrate import calibrate\n"
+        "from isofold.cli.errors import reported\n"
+        "for path in map(Path, sys.argv[1:3]):\n"
+        "    with reported():\n"
+        "        calibrate(path, score='score', label='label', out=Path(sys.argv[3]))\n"
+        "    if os.geteuid() == 0: os.setresuid(65534, 65534, 65534)\n"
+    )
+    arguments = ["open.parquet", "closed.parquet", "curve.json"]
+    run = subprocess.run(
+        [sys.executable, "-c", script, *arguments], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert run.stderr.splitlines()[0] == "isofold: closed.parquet: cannot be opened: Permission denied"
+    assert run.returncode != 0
+
+
+def slow_file(folder: Path) -> tuple[Path, Path]:
+    """A CSV that takes some seconds, and a curve."""
+    data, curve = folder / "a.csv", folder / "curve.json"
+    text(data, CSV + "a longer field to copy,0.5,1\n" * 6_000_000)
+    Calibrator().fit([0, 1], [0, 1]).save(curve)
+    return data, curve
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
+    data, curve = slow_file(tmp_path)
+    out = text(tmp_path / "out.csv", "old")
+    command = [
+        sys.executable,
+        "-m",
+        "isofold.cli",
+        "apply",
+        str(curve),
+        str(data),
+        "--score",
+        "score",
+        "--out",
+        str(out),
+    ]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 60
+    while not any(
+        name.endswith(".part") and (tmp_path / name).stat().st_size > 10**6 for name in os.listdir(tmp_path)
+    ):
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert stderr == f"isofold: {'interrupted' if number == signal.SIGINT else 'terminated'}\n"
+    assert stdout == ""
+    assert sorted(os.listdir(tmp_path)) == ["a.csv", "curve.json", "out.csv"]
+    assert out.read_text() == "old"
+
+
+def test_a_full_disk_is_one_line_and_nothing_is_left(tmp_path: Path) -> None:
+    data, curve = (
+        parquet(tmp_path / "a.parquet", score=np.random.default_rng(0).random(3)),
+        tmp_path / "curve.json",
+    )
+    pyarrow.parquet.write_table(pa.table({"score": np.random.default_rng(0).random(500_000)}), data)
+    Calibrator().fit([0, 1], [0, 1]).save(curve)
+    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
+    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6)); from isofold.cli import main; main()"
+    out = tmp_path / "o.parquet"
+    command = [
+        sys.executable,
+        "-c",
+        limit,
+        "apply",
+        str(curve),
+        str(data),
+        "--score",
+        "score",
+        "--out",
+        str(out),
+    ]
+    run = subprocess.run(command, capture_output=True, text=True)
+    assert run.returncode == 2
+    assert run.stderr == f"isofold: {out}: cannot be written: File too large\n"
+    assert sorted(os.listdir(tmp_path)) == ["a.parquet", "curve.json"]
+
+
+def test_a_progress_bar_on_a_terminal_only(tmp_path: Path) -> None:
+    data = parquet(tmp_path / "a.parquet")
+    command = [
+        sys.executable,
+        "-m",
+        "isofold.cli",
+        "calibrate",
+        str(data),
+        "--score",
+        "score",
+        "--label",
+        "label",
+    ]
+    controller, terminal = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
+    with subprocess.Popen(
+        [*command, "--out", str(tmp_path / "c.json")],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env=environment,
+    ) as process:
+        os.close(terminal)
+        shown = b""
+        while select.select([controller], [], [], 60)[0]:
+            try:
+                part = os.read(controller, 4096)
+            except OSError:  # the other end is closed
+                break
+            if not part:
+                break
+            shown += part
+    os.close(controller)
+    assert process.returncode == 0
+    assert b"reading" in shown
