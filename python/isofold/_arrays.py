@@ -111,6 +111,8 @@ def _bound(value: float, name: str) -> float:
         bound = float(value)
     except TypeError:
         raise TypeError(f"{name} must be a real number or None, not {value!r}") from None
+    except OverflowError:
+        raise ValueError(f"{name} is too large for a float64") from None
     if np.isnan(bound):
         raise ValueError(f"{name} is not a number")
     return bound

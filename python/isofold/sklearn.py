@@ -264,8 +264,9 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         self.f_ = _Curve(X, y, raises=self.out_of_bounds == "raise")
 
     def _transform(self, T: ArrayLike) -> FloatArray:
+        dtype = self.f_.dtype if hasattr(self, "f_") else np.dtype(np.float64)
+        points = _one_column(check_array(T, dtype=dtype, ensure_2d=False))
         check_is_fitted(self, "f_")
-        points = _one_column(check_array(T, dtype=self.f_.dtype, ensure_2d=False))
         return self.f_.evaluate(points, clip=self.out_of_bounds == "clip", threads=thread_count(self.threads))
 
     def _check_params(self) -> None:

@@ -1,0 +1,99 @@
+"""Long calls let signals through on the main thread, and other threads run meanwhile."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parent))
+
+from long_call import long_row, run
+
+
+class Alarm(Exception):
+    pass
+
+
+@pytest.fixture
+def on_alarm() -> Iterator[Callable[[Callable[[], None]], None]]:
+    """Sets what SIGALRM does."""
+    before = signal.getsignal(signal.SIGALRM)
+
+    def handle(action: Callable[[], None]) -> None:
+        signal.signal(signal.SIGALRM, lambda number, frame: action())
+
+    yield handle
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+
+
+def _raise_alarm() -> None:
+    raise Alarm
+
+
+def test_keyboard_interrupt_ends_a_long_call() -> None:
+    row, took = long_row()
+    timer = threading.Timer(took / 5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    start = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        run(row)
+    assert time.perf_counter() - start < took / 5 + took / 2
+    timer.join()
+
+
+def test_what_a_handler_raises_comes_out(on_alarm: Callable[[Callable[[], None]], None]) -> None:
+    row, took = long_row()
+    on_alarm(_raise_alarm)
+    signal.setitimer(signal.ITIMER_REAL, took / 5)
+    start = time.perf_counter()
+    with pytest.raises(Alarm):
+        run(row)
+    assert time.perf_counter() - start < took / 5 + took / 2
+
+
+def test_a_handler_that_raises_nothing_runs_during_the_call(
+    on_alarm: Callable[[Callable[[], None]], None],
+) -> None:
+    row, took = long_row()
+    rung: list[float] = []
+    on_alarm(lambda: rung.append(time.perf_counter()))
+    signal.setitimer(signal.ITIMER_REAL, took / 5)
+    run(row)
+    end = time.perf_counter()
+    assert len(rung) == 1
+    assert rung[0] < end - took / 5
+
+
+def test_another_thread_is_left_alone_and_does_not_hold_the_interpreter(
+    on_alarm: Callable[[Callable[[], None]], None],
+) -> None:
+    row, took = long_row()
+    on_alarm(_raise_alarm)
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            run(row)
+        except BaseException as error:
+            failures.append(error)
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    naps = 0
+    with pytest.raises(Alarm):
+        signal.setitimer(signal.ITIMER_REAL, took / 4)
+        while worker.is_alive():
+            time.sleep(0.001)
+            naps += 1
+    assert worker.is_alive()
+    worker.join()
+    assert not failures
+    assert naps > 1000 * took / 4 / 10
