@@ -7,10 +7,7 @@ namespace isofold_test {
 namespace {
 
 GuardedArray filled(DataType type, const std::vector<double>& numbers, const Layout& layout) {
-  GuardedArray array(numbers.empty() ? DataType::none : type, static_cast<std::int64_t>(numbers.size()),
-                     layout);
-  for (std::size_t i = 0; i < numbers.size(); ++i) array.set(static_cast<std::int64_t>(i), numbers[i]);
-  return array;
+  return {numbers.empty() ? DataType::none : type, numbers, layout};
 }
 
 std::vector<std::uint64_t> all_bits(const GuardedArray& array) {

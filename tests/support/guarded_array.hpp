@@ -35,6 +35,13 @@ class GuardedArray {
     fill(poison_);
   }
 
+  // Holding these numbers of the type.
+  GuardedArray(DataType type, const std::vector<double>& numbers, const Layout& layout)
+      : GuardedArray(type, static_cast<std::int64_t>(numbers.size()), layout) {
+    if (type == DataType::none) return;
+    for (std::int64_t i = 0; i < length_; ++i) set(i, numbers[static_cast<std::size_t>(i)]);
+  }
+
   [[nodiscard]] DataType type() const { return type_; }
   [[nodiscard]] std::int64_t length() const { return length_; }
   [[nodiscard]] std::uint64_t poison() const { return poison_; }

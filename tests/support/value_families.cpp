@@ -182,6 +182,15 @@ void sawtooth(Random& random, std::int64_t n, ZooRow& row) {
   });
 }
 
+// Teeth of a good part of the row: bridges reach over many chunks, on both sides.
+void long_sawtooth(Random& random, std::int64_t n, ZooRow& row) {
+  const std::int64_t period = std::max<std::int64_t>(2, n / random.between(2, 9));
+  const double rise = random.chance(0.5) ? 0.3 : 1.0;
+  generate(row, n, [&](std::int64_t i) {
+    return static_cast<double>(i % period) + rise * static_cast<double>(i) + 1e-3 * random.unit();
+  });
+}
+
 void cliff(Random& random, std::int64_t n, ZooRow& row) {
   rising(random, n, row);
   if (n == 0) return;
@@ -301,6 +310,7 @@ const std::vector<Family>& value_families() {
       {"rising", rising},
       {"falling", falling},
       {"sawtooth", sawtooth},
+      {"long-sawtooth", long_sawtooth},
       {"cliff", cliff},
       {"mirrored-cliff", mirrored_cliff},
       {"near-overflow", near_overflow},
