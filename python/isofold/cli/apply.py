@@ -100,8 +100,12 @@ def apply(
         metrics = _Metrics(extra)
         with faults_of_file(out, "cannot be written"), atomic_writer(out) as stream:
             sink = open_sink(out_format, stream, schema)
-            rows = _apply_batches(source, sink, schema, calibrator, scores, metrics)
-            sink.close()
+            try:
+                rows = _apply_batches(source, sink, schema, calibrator, scores, metrics)
+                sink.close()
+            except BaseException:
+                sink.discard()
+                raise
     say(f"{out}: {rows:,} rows, calibrated rates in column {column!r}")
     metrics.show(path)
 

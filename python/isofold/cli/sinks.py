@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from abc import ABC, abstractmethod
 from typing import Any, BinaryIO
 
@@ -22,6 +23,9 @@ class Sink(ABC):
     @abstractmethod
     def close(self) -> None:
         """Write what is still held back and the file's end."""
+
+    def discard(self) -> None:  # noqa: B027 - most have nothing to do
+        """Give up: the stream will be closed and its file removed."""
 
 
 class ParquetSink(Sink):
@@ -46,6 +50,12 @@ class ParquetSink(Sink):
     def close(self) -> None:
         self._flush()
         self._writer.close()
+
+    def discard(self) -> None:
+        # Left open, the writer would try again when it is collected, and complain on standard error.
+        with contextlib.suppress(Exception):
+            self._writer.close()
+        self._writer.is_open = False
 
 
 class ArrowSink(Sink):

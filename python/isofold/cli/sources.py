@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, BinaryIO
@@ -35,6 +36,9 @@ def format_by_name(path: str | os.PathLike[str]) -> str:
     return SUFFIXES[suffix]
 
 
+_WRONG_FIELD_COUNT = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
+
+
 class Source(ABC):
     """An open file. `schema` is known at once; `batches` may be called once."""
 
@@ -45,10 +49,11 @@ class Source(ABC):
         self.stream = stream
         self.size = os.fstat(stream.fileno()).st_size
         self.schema: Any = None
+        self.names: list[str] = []
 
-    @property
-    def names(self) -> list[str]:
-        return list(self.schema.names)
+    def _set_schema(self, schema: Any) -> None:
+        self.schema = schema
+        self.names = list(schema.names)  # raises UnicodeDecodeError for a damaged one
 
     def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
         """Record batches of at most BATCH_ROWS rows; of `columns` only, if given. Raises CommandError."""
@@ -70,7 +75,7 @@ class ParquetSource(Source):
         super().__init__(path, stream)
         with faults_of_file(path, "not a readable Parquet file"):
             self._file = pyarrow.parquet.ParquetFile(stream)
-            self.schema = self._file.schema_arrow
+            self._set_schema(self._file.schema_arrow)
 
     def _batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
         yield from self._file.iter_batches(BATCH_ROWS, columns=None if columns is None else list(columns))
@@ -94,7 +99,7 @@ class ArrowSource(Source):
             self._random_access = magic == b"ARROW1"
             opener = pyarrow.ipc.open_file if self._random_access else pyarrow.ipc.open_stream
             self._reader = opener(stream)
-            self.schema = self._reader.schema
+            self._set_schema(self._reader.schema)
 
     def _raw_batches(self) -> Iterator[Any]:
         if self._random_access:
@@ -120,19 +125,16 @@ class CsvSource(Source):
 
     def __init__(self, path: str | os.PathLike[str], stream: BinaryIO) -> None:
         super().__init__(path, stream)
-        self._bad_row: str | None = None
         with faults_of_file(path, "not a readable CSV file"), self._bad_row_reported():
             names = self._open(()).schema.names
-        self.schema = pa.schema([(name, pa.string()) for name in names])
+        self._set_schema(pa.schema([(name, pa.string()) for name in names]))
 
     def _open(self, names: Sequence[str], columns: Sequence[str] | None = None) -> Any:
         self.stream.seek(0)
         return pyarrow.csv.open_csv(
             self.stream,
             read_options=pyarrow.csv.ReadOptions(block_size=4 * 2**20, use_threads=False),
-            parse_options=pyarrow.csv.ParseOptions(
-                newlines_in_values=True, invalid_row_handler=self._note_bad_row
-            ),
+            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
             # Bytes first: _as_text can then say which row is not UTF-8.
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types={name: pa.binary() for name in names},
@@ -140,21 +142,18 @@ class CsvSource(Source):
             ),
         )
 
-    def _note_bad_row(self, row: Any) -> str:
-        if self._bad_row is None:
-            # pyarrow counts the header as row 1.
-            place = "" if row.number is None else f"row {row.number - 1}: "
-            self._bad_row = f"{place}{row.actual_columns} fields where the header has {row.expected_columns}"
-        return "error"
-
     @contextlib.contextmanager
     def _bad_row_reported(self) -> Iterator[None]:
         try:
             yield
-        except pa.ArrowInvalid:
-            if self._bad_row is not None:
-                raise CommandError(f"{os.fspath(self.path)}: {self._bad_row}") from None
-            raise
+        except pa.ArrowInvalid as error:
+            found = _WRONG_FIELD_COUNT.search(str(error))
+            if found is None:
+                raise
+            # pyarrow counts the header as row 1.
+            row, expected, fields = int(found[1]) - 1, found[2], found[3]
+            fault = f"row {row}: {fields} fields where the header has {expected}"
+            raise CommandError(f"{os.fspath(self.path)}: {fault}") from None
 
     def _batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
         rows = 0

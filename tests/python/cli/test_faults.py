@@ -137,6 +137,12 @@ FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda d: cut(arrow(d / "a.arrows", 100), 5000),
         "{}: cannot be read: Expected to .*",
     ),
+    "an Arrow column whose name is not UTF-8": (
+        lambda d: text(
+            d / "a.arrows", arrow(d / "a.arrows", 1).read_bytes().replace(b"weight", b"w\xe9ight")
+        ),
+        "{}: not a readable Arrow file: a column's name is not UTF-8",
+    ),
     "an Arrow file that is none": (
         lambda d: text(d / "a.arrow", "x" * 100),
         "{}: not a readable Arrow file: .*",
@@ -292,7 +298,7 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
 
 
 def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
-    """Root may read everything, so the process becomes someone else, once a first run has loaded all modules."""
+    """Root may read everything: after a first run, which loads all modules, the process is someone else."""
     parquet(tmp_path / "open.parquet")
     parquet(tmp_path / "closed.parquet").chmod(0)
     script = (
@@ -416,3 +422,42 @@ def test_a_progress_bar_on_a_terminal_only(tmp_path: Path) -> None:
     os.close(controller)
     assert process.returncode == 0
     assert b"reading" in shown
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows", "csv"])
+def test_damaged_bytes_never_give_more_than_one_line(tmp_path: Path, suffix: str) -> None:
+    """Some damage cannot be seen (there is no checksum over a CSV file); what can is reported in one line."""
+    rows = 300
+    good = pa.table(
+        {
+            "name": [f"a{i}" for i in range(rows)],
+            "score": [i / rows for i in range(rows)],
+            "list": [[i] * (i % 3) for i in range(rows)],
+        }
+    )
+    path, curve, out = tmp_path / f"a.{suffix}", tmp_path / "curve.json", tmp_path / f"out.{suffix}"
+    Calibrator().fit([0, 1], [0, 1]).save(curve)
+    if suffix == "parquet":
+        pyarrow.parquet.write_table(good, path, row_group_size=100)
+    elif suffix == "csv":
+        text(path, "name,score\n" + "".join(f'"a,{i}",{i / rows}\n' for i in range(rows)))
+    else:
+        opener = pyarrow.ipc.new_file if suffix == "arrow" else pyarrow.ipc.new_stream
+        with opener(path, good.schema) as writer:
+            writer.write_table(good, max_chunksize=100)
+    content = path.read_bytes()
+    random = np.random.default_rng(11)
+    runner = CliRunner()
+    refused = 0
+    for _ in range(150):
+        damaged = bytearray(content)
+        for position in random.integers(0, len(content), random.integers(1, 6)):
+            damaged[position] = random.integers(0, 256)
+        path.write_bytes(damaged)
+        result = runner.invoke(app, ["apply", str(curve), str(path), "--score", "score", "--out", str(out)])
+        assert result.exit_code in (0, 2), result.exception
+        assert len(result.stderr.splitlines()) == (1 if result.exit_code else 0), result.stderr
+        assert sorted(os.listdir(tmp_path)) == sorted([path.name, "curve.json", *[out.name] * out.exists()])
+        out.unlink(missing_ok=True)
+        refused += result.exit_code == 2
+    assert refused > 20
