@@ -67,6 +67,11 @@ Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* blo
     if (!gradient.present() || (gradient.data == nullptr && problem.rows.total() > 0)) {
       return api::fault(StatusCode::invalid_argument, "gradient: no array given");
     }
+    const auto missing = [&](const MutableArray& array) {
+      return array.present() && array.data == nullptr && problem.rows.total() > 0;
+    };
+    if (missing(out.values)) return api::fault(StatusCode::invalid_argument, "out.values: null pointer");
+    if (missing(out.weights)) return api::fault(StatusCode::invalid_argument, "out.weights: null pointer");
     if (Status status = api::check_elements(problem); !status.ok()) return status;
     const Outcome outcome = executor.backend == Backend::reference
                                 ? reference::isotonic_gradient(problem, block_starts, gradient, out)
