@@ -35,7 +35,8 @@ struct ConstArray {
   ConstArray(const void* pointer, DataType data_type) : data(pointer), type(data_type) {}
   template <class T>
     requires(data_type_of<T> != DataType::none)
-  ConstArray(const T* pointer) : data(pointer), type(data_type_of<T>) {}  // NOLINT(google-explicit-constructor)
+  ConstArray(const T* pointer)
+      : data(pointer), type(data_type_of<T>) {}  // NOLINT(google-explicit-constructor)
 
   [[nodiscard]] bool present() const noexcept { return type != DataType::none; }
 };

@@ -15,9 +15,11 @@ struct Executor {
   // Threads the call may use, the calling one included. 0: the environment's ISOFOLD_NUM_THREADS, else the
   // processors this process may run on. No thread outlives the call, so a later fork() is safe.
   int threads = 0;
-  // Elements in a chunk of a long row: a power of two from 32 to 65,536; 0: the tuned default. Changes no bit.
+  // Elements in a chunk of a long row: a power of two from 32 to 65,536; 0: the tuned default. Changes no
+  // bit.
   std::int64_t chunk_size = 0;
-  // Polled on the calling thread, between pieces of work; returning true ends the call with StatusCode::interrupted.
+  // Polled on the calling thread, between pieces of work; returning true ends the call with
+  // StatusCode::interrupted.
   bool (*should_stop)(void* context) = nullptr;
   void* should_stop_context = nullptr;
 };

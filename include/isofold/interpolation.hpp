@@ -1,4 +1,5 @@
-// Linear interpolation between stored knots: the exact real value, rounded once, and so monotone where the knots are.
+// Linear interpolation between stored knots: the exact real value, rounded once, and so monotone where the
+// knots are.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +16,8 @@ struct Knots {
   std::int64_t count = 0;     // at least 1
 };
 
-// out[i] is the curve at points[i]; left of the first knot and right of the last, the end knot's y. A NaN point gives
-// NaN. O(log count) a point.
+// out[i] is the curve at points[i]; left of the first knot and right of the last, the end knot's y. A NaN
+// point gives NaN. O(log count) a point.
 [[nodiscard]] Status interpolate(const Knots& knots, ConstArray points, std::int64_t count, MutableArray out,
                                  const Executor& executor = {});
 

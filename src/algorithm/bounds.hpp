@@ -9,11 +9,15 @@ namespace isofold {
 
 class Bounds {
  public:
-  Bounds(double lower, double upper, Format format) : lower_(round_to(lower, format)), upper_(round_to(upper, format)) {}
+  Bounds(double lower, double upper, Format format)
+      : lower_(round_to(lower, format)), upper_(round_to(upper, format)) {}
 
-  [[nodiscard]] double clip(double value) const { return value < lower_ ? lower_ : (value > upper_ ? upper_ : value); }
+  [[nodiscard]] double clip(double value) const {
+    return value < lower_ ? lower_ : (value > upper_ ? upper_ : value);
+  }
   [[nodiscard]] bool bounded() const {
-    return lower_ > -std::numeric_limits<double>::infinity() || upper_ < std::numeric_limits<double>::infinity();
+    return lower_ > -std::numeric_limits<double>::infinity() ||
+           upper_ < std::numeric_limits<double>::infinity();
   }
   [[nodiscard]] bool outside(double value) const { return value < lower_ || value > upper_; }
 

@@ -1,5 +1,5 @@
-// Pool adjacent violators on exact sums: short, obvious, linear. The reference executor is this; the CPU executor
-// turns to it for the rare chunk whose exponents spread too far for anything faster.
+// Pool adjacent violators on exact sums: short, obvious, linear. The reference executor is this; the CPU
+// executor turns to it for the rare chunk whose exponents spread too far for anything faster.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ struct ExactSums {
 
 // Whether the mean of `left` is strictly below that of `right`: the turn between them.
 inline bool mean_rises(const ExactSums& left, const ExactSums& right) {
-  return compare(product(right.total.value(), left.weight.value()), product(left.total.value(), right.weight.value())) >
-         0;
+  return compare(product(right.total.value(), left.weight.value()),
+                 product(left.total.value(), right.weight.value())) > 0;
 }
 
 struct ExactBlock {

@@ -12,7 +12,8 @@ double half_to_double(std::uint16_t bits) {
   const int fraction = bits & 0x3FF;
   double magnitude;
   if (field == 0x1F) {
-    magnitude = fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
+    magnitude =
+        fraction == 0 ? std::numeric_limits<double>::infinity() : std::numeric_limits<double>::quiet_NaN();
   } else if (field == 0) {
     magnitude = std::ldexp(fraction, -24);
   } else {
@@ -49,7 +50,9 @@ std::uint16_t double_to_bfloat16(double value) {
 }
 
 // A NaN result is the canonical quiet one on every path.
-double canonical(double value) { return value == value ? value + 0.0 : std::numeric_limits<double>::quiet_NaN(); }
+double canonical(double value) {
+  return value == value ? value + 0.0 : std::numeric_limits<double>::quiet_NaN();
+}
 
 // Calls visit(typed pointer, conversion from the stored type to double).
 template <class Visit>
@@ -58,7 +61,8 @@ void visit_input(ConstArray array, Visit&& visit) {
     case DataType::float16:
       return visit(static_cast<const Float16*>(array.data), [](Float16 x) { return half_to_double(x.bits); });
     case DataType::bfloat16:
-      return visit(static_cast<const BFloat16*>(array.data), [](BFloat16 x) { return bfloat16_to_double(x.bits); });
+      return visit(static_cast<const BFloat16*>(array.data),
+                   [](BFloat16 x) { return bfloat16_to_double(x.bits); });
     case DataType::float32:
       return visit(static_cast<const float*>(array.data), [](float x) { return static_cast<double>(x); });
     case DataType::float64:
@@ -74,7 +78,8 @@ void visit_output(MutableArray array, Visit&& visit) {
     case DataType::float16:
       return visit(static_cast<Float16*>(array.data), [](double x) { return Float16{double_to_half(x)}; });
     case DataType::bfloat16:
-      return visit(static_cast<BFloat16*>(array.data), [](double x) { return BFloat16{double_to_bfloat16(x)}; });
+      return visit(static_cast<BFloat16*>(array.data),
+                   [](double x) { return BFloat16{double_to_bfloat16(x)}; });
     case DataType::float32:
       return visit(static_cast<float*>(array.data), [](double x) { return static_cast<float>(x); });
     case DataType::float64:
@@ -112,7 +117,8 @@ void store(MutableArray array, std::int64_t first, std::int64_t count, const dou
 }
 
 void store_constant(MutableArray array, std::int64_t first, std::int64_t count, double value) {
-  visit_output(array, [&](auto* data, auto convert) { std::fill_n(data + first, count, convert(canonical(value))); });
+  visit_output(
+      array, [&](auto* data, auto convert) { std::fill_n(data + first, count, convert(canonical(value))); });
 }
 
 }  // namespace isofold

@@ -1,4 +1,5 @@
-// One row of a problem as the solvers see it: doubles, with the sign that turns every fit into a non-decreasing one.
+// One row of a problem as the solvers see it: doubles, with the sign that turns every fit into a
+// non-decreasing one.
 #pragma once
 
 #include <cstdint>

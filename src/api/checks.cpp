@@ -12,7 +12,9 @@ namespace {
 
 std::string place(const IsotonicProblem& problem, std::int64_t row, std::int64_t position) {
   const std::string at = "position " + std::to_string(position);
-  return problem.rows.count == 1 && problem.rows.offsets == nullptr ? at : "row " + std::to_string(row) + ", " + at;
+  return problem.rows.count == 1 && problem.rows.offsets == nullptr
+             ? at
+             : "row " + std::to_string(row) + ", " + at;
 }
 
 std::string printed(double value) {
@@ -25,11 +27,13 @@ std::string printed(double value) {
 
 Status check_rows(const Rows& rows) {
   if (rows.count < 0) {
-    return fault(StatusCode::invalid_argument, "rows: the number of rows is negative: " + std::to_string(rows.count));
+    return fault(StatusCode::invalid_argument,
+                 "rows: the number of rows is negative: " + std::to_string(rows.count));
   }
   if (rows.offsets == nullptr) {
     if (rows.length < 0) {
-      return fault(StatusCode::invalid_argument, "rows: the row length is negative: " + std::to_string(rows.length));
+      return fault(StatusCode::invalid_argument,
+                   "rows: the row length is negative: " + std::to_string(rows.length));
     }
     if (rows.length > 0 && rows.count > (std::int64_t{1} << 46) / rows.length) {
       return fault(StatusCode::invalid_argument, "rows: more than 2^46 elements");
@@ -60,7 +64,8 @@ Status check_ties(const IsotonicProblem& problem) {
   if (offsets[0] != 0) return fault(StatusCode::bad_offsets, "tie_offsets must start at 0", -1, 0);
   for (std::int64_t g = 0; g < groups; ++g) {
     if (offsets[g + 1] <= offsets[g]) {
-      return fault(StatusCode::bad_offsets, "tie_offsets must rise: position " + std::to_string(g + 1), -1, g + 1);
+      return fault(StatusCode::bad_offsets, "tie_offsets must rise: position " + std::to_string(g + 1), -1,
+                   g + 1);
     }
   }
   if (offsets[groups] != total) {
@@ -71,7 +76,8 @@ Status check_ties(const IsotonicProblem& problem) {
   }
   for (std::int64_t r = 1; r < problem.rows.count; ++r) {
     if (!std::binary_search(offsets, offsets + groups + 1, problem.rows.begin(r))) {
-      return fault(StatusCode::bad_offsets, "tie_offsets: a group crosses the start of row " + std::to_string(r), r, 0);
+      return fault(StatusCode::bad_offsets,
+                   "tie_offsets: a group crosses the start of row " + std::to_string(r), r, 0);
     }
   }
   return {};
@@ -94,15 +100,17 @@ Status check_problem(const IsotonicProblem& problem) {
     return fault(StatusCode::invalid_argument, "weights: null pointer");
   }
   if (!(problem.lower_bound <= problem.upper_bound)) {
-    return fault(StatusCode::invalid_argument, "lower_bound must not exceed upper_bound: " +
-                                                   printed(problem.lower_bound) + " > " + printed(problem.upper_bound));
+    return fault(StatusCode::invalid_argument,
+                 "lower_bound must not exceed upper_bound: " + printed(problem.lower_bound) + " > " +
+                     printed(problem.upper_bound));
   }
   return check_ties(problem);
 }
 
 Status check_executor(const Executor& executor) {
   if (executor.threads < 0) {
-    return fault(StatusCode::invalid_argument, "threads must not be negative: " + std::to_string(executor.threads));
+    return fault(StatusCode::invalid_argument,
+                 "threads must not be negative: " + std::to_string(executor.threads));
   }
   const std::int64_t chunk = executor.chunk_size;
   if (chunk != 0 && (chunk < 32 || chunk > 65536 || (chunk & (chunk - 1)) != 0)) {
@@ -118,8 +126,8 @@ Status check_block_starts(const IsotonicProblem& problem, const std::uint8_t* bl
   }
   for (std::int64_t r = 0; r < problem.rows.count; ++r) {
     if (problem.rows.begin(r) < problem.rows.end(r) && block_starts[problem.rows.begin(r)] == 0) {
-      return fault(StatusCode::invalid_argument, "block_starts: row " + std::to_string(r) + " does not start a block", r,
-                   0);
+      return fault(StatusCode::invalid_argument,
+                   "block_starts: row " + std::to_string(r) + " does not start a block", r, 0);
     }
   }
   return {};
@@ -127,14 +135,15 @@ Status check_block_starts(const IsotonicProblem& problem, const std::uint8_t* bl
 
 Status check_knots(const Knots& knots) {
   if (knots.count < 1) return fault(StatusCode::invalid_argument, "knots: at least one is needed");
-  if (knots.x == nullptr || knots.y == nullptr) return fault(StatusCode::invalid_argument, "knots: null pointer");
+  if (knots.x == nullptr || knots.y == nullptr)
+    return fault(StatusCode::invalid_argument, "knots: null pointer");
   for (std::int64_t i = 0; i < knots.count; ++i) {
     for (const bool is_x : {true, false}) {
       const double value = is_x ? knots.x[i] : knots.y[i];
       if (std::isfinite(value)) continue;
       return fault(StatusCode::not_finite,
-                   std::string(is_x ? "knots.x" : "knots.y") + " must be finite: position " + std::to_string(i) +
-                       " is " + printed(value),
+                   std::string(is_x ? "knots.x" : "knots.y") + " must be finite: position " +
+                       std::to_string(i) + " is " + printed(value),
                    -1, i);
     }
     if (i > 0 && !(knots.x[i - 1] < knots.x[i])) {
@@ -159,8 +168,8 @@ Status check_elements(const IsotonicProblem& problem) {
         const std::int64_t position = first + i - begin;
         if (!std::isfinite(values[i])) {
           return fault(StatusCode::not_finite,
-                       "values must be finite: " + place(problem, r, position) + " is " + printed(values[i]), r,
-                       position);
+                       "values must be finite: " + place(problem, r, position) + " is " + printed(values[i]),
+                       r, position);
         }
         if (!problem.weights.present() || (std::isfinite(weights[i]) && weights[i] > 0)) continue;
         const bool finite = std::isfinite(weights[i]);

@@ -8,7 +8,8 @@
 
 namespace isofold::api {
 
-[[nodiscard]] Status fault(StatusCode code, std::string message, std::int64_t row = -1, std::int64_t position = -1);
+[[nodiscard]] Status fault(StatusCode code, std::string message, std::int64_t row = -1,
+                           std::int64_t position = -1);
 
 // Sizes, pointers, offsets, bounds: everything but the values and weights themselves.
 [[nodiscard]] Status check_problem(const IsotonicProblem& problem);
@@ -16,8 +17,8 @@ namespace isofold::api {
 [[nodiscard]] Status check_block_starts(const IsotonicProblem& problem, const std::uint8_t* block_starts);
 [[nodiscard]] Status check_knots(const Knots& knots);
 
-// The first value that is not finite or weight that is not finite and positive, in the order of the elements; ok when
-// there is none. O(n), and run only where an executor met one, or where ties are to be ordered.
+// The first value that is not finite or weight that is not finite and positive, in the order of the elements;
+// ok when there is none. O(n), and run only where an executor met one, or where ties are to be ordered.
 [[nodiscard]] Status check_elements(const IsotonicProblem& problem);
 
 }  // namespace isofold::api

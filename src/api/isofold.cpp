@@ -58,8 +58,8 @@ Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& ou
   });
 }
 
-Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts, ConstArray gradient,
-                         const IsotonicGradient& out, const Executor& executor) {
+Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
+                         ConstArray gradient, const IsotonicGradient& out, const Executor& executor) {
   return guarded([&]() -> Status {
     if (Status status = api::check_executor(executor); !status.ok()) return status;
     if (Status status = api::check_problem(problem); !status.ok()) return status;

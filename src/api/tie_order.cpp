@@ -36,7 +36,8 @@ TieOrder::TieOrder(const IsotonicProblem& problem) : problem_(problem) {
     if (std::is_sorted(first, last, precedes)) continue;
     group.clear();
     for (std::size_t i = begin; i < end; ++i) group.emplace_back(values_[i], weights_[i]);
-    std::sort(group.begin(), group.end(), [&](const auto& a, const auto& b) { return precedes(a.first, b.first); });
+    std::sort(group.begin(), group.end(),
+              [&](const auto& a, const auto& b) { return precedes(a.first, b.first); });
     for (std::size_t i = begin; i < end; ++i) std::tie(values_[i], weights_[i]) = group[i - begin];
   }
 }

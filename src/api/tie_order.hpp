@@ -1,5 +1,6 @@
-// Tied observations share one value. With the elements of a group ordered by falling value, the group's inner points
-// lie on or above its chord, so none of them is a hull vertex, and the untied solver gives the pooled answer.
+// Tied observations share one value. With the elements of a group ordered by falling value, the group's inner
+// points lie on or above its chord, so none of them is a hull vertex, and the untied solver gives the pooled
+// answer.
 #pragma once
 
 #include <vector>

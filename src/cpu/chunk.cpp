@@ -88,13 +88,15 @@ void Chunk::find_hull(std::uint32_t* mask) {
   }
 }
 
-// The monotone chain (Andrew 1979) over the candidates, turns decided in plain doubles relative to the chunk's start.
+// The monotone chain (Andrew 1979) over the candidates, turns decided in plain doubles relative to the
+// chunk's start.
 //
-// With A the sum of |w y| and W that of w, n elements and u = 2^-53: a prefix sum errs by at most n u A (weights: n u W),
-// a difference of two by 2 (n + 1) u A, and the determinant (W_ab S_bd - S_ab W_bd) by
-// (W_ab + W_bd) e_S + (|S_ab| + |S_bd|) e_W + 2 e_S e_W + 2 u (|p1| + |p2|). Without weights |p1| + |p2| is at most
-// 2 A (W_ab + W_bd) and all of it is below 8 (n + 8) u A (W_ab + W_bd). Bounds are doubled for their own rounding.
-// If A W is below 2^51 of the products' units every quantity is an integer below 2^53 units and nothing is rounded.
+// With A the sum of |w y| and W that of w, n elements and u = 2^-53: a prefix sum errs by at most n u A
+// (weights: n u W), a difference of two by 2 (n + 1) u A, and the determinant (W_ab S_bd - S_ab W_bd) by
+// (W_ab + W_bd) e_S + (|S_ab| + |S_bd|) e_W + 2 e_S e_W + 2 u (|p1| + |p2|). Without weights |p1| + |p2| is
+// at most 2 A (W_ab + W_bd) and all of it is below 8 (n + 8) u A (W_ab + W_bd). Bounds are doubled for their
+// own rounding. If A W is below 2^51 of the products' units every quantity is an integer below 2^53 units and
+// nothing is rounded.
 template <bool Weighted>
 bool Chunk::chain(std::uint32_t* mask) {
   const double magnitude = survey_.magnitude;
@@ -114,7 +116,8 @@ bool Chunk::chain(std::uint32_t* mask) {
   std::int32_t* stack = stack_.data();
   std::int64_t size = 0;
   stack[size++] = 0;
-  // Adds point d after removing what lies on or above its chords; false where only long accumulators can tell.
+  // Adds point d after removing what lies on or above its chords; false where only long accumulators can
+  // tell.
   const auto add_point = [&](std::int64_t d) {
     while (size >= 2) {
       const std::int64_t a = stack[size - 2];
@@ -130,10 +133,11 @@ bool Chunk::chain(std::uint32_t* mask) {
         const double fall = s_ab * w_bd;
         determinant = rise - fall;
         if (!exact) {
-          bound = 2 * ((w_ab + w_bd) * weighted_total_error + (std::fabs(s_ab) + std::fabs(s_bd)) * weight_error +
-                       2 * weighted_total_error * weight_error +
-                       2 * kUnitRoundoff * (std::fabs(rise) + std::fabs(fall))) +
-                  kUnderflow;
+          bound =
+              2 * ((w_ab + w_bd) * weighted_total_error + (std::fabs(s_ab) + std::fabs(s_bd)) * weight_error +
+                   2 * weighted_total_error * weight_error +
+                   2 * kUnitRoundoff * (std::fabs(rise) + std::fabs(fall))) +
+              kUnderflow;
         }
       } else {
         determinant = static_cast<double>(b - a) * s_bd - s_ab * static_cast<double>(d - b);

@@ -19,13 +19,15 @@ class Chunk {
   // chunk_size: at most so many elements will be loaded at once.
   Chunk(std::int64_t chunk_size, bool weighted);
 
-  // Converts the row's elements first .. first + count - 1 and surveys them. Returns whether they are allowed.
+  // Converts the row's elements first .. first + count - 1 and surveys them. Returns whether they are
+  // allowed.
   bool load(const RowView& row, std::int64_t first, std::int64_t count);
 
   // Sets bit k of the mask, cleared before, for every vertex k of the loaded chunk's hull but its end point.
   void find_hull(std::uint32_t* mask);
 
-  // Entry t: the sums of w y, and of w unless null, over the elements before tile t. Returns the chunk's totals.
+  // Entry t: the sums of w y, and of w unless null, over the elements before tile t. Returns the chunk's
+  // totals.
   struct Totals {
     DoubleDouble total;
     DoubleDouble weight;
@@ -54,12 +56,12 @@ class Chunk {
   Survey survey_;
   std::vector<double> values_;
   std::vector<double> weights_;
-  std::vector<double> products_;             // w y, weighted only
-  std::vector<std::uint32_t> candidates_;    // bits that passed the local tests
-  std::vector<double> total_prefix_;         // plain doubles
+  std::vector<double> products_;           // w y, weighted only
+  std::vector<std::uint32_t> candidates_;  // bits that passed the local tests
+  std::vector<double> total_prefix_;       // plain doubles
   std::vector<double> weight_prefix_;
   std::vector<std::int32_t> stack_;
-  PreciseTurns precise_;                     // asked where plain doubles left a turn undecided
+  PreciseTurns precise_;  // asked where plain doubles left a turn undecided
 };
 
 }  // namespace isofold::cpu

@@ -13,16 +13,16 @@ inline constexpr bool kCounting = false;
 #endif
 
 enum class Count : std::uint8_t {
-  merges,               // of neighbouring hulls
-  walk_steps,           // turns asked while walking to a bridge
-  searches,             // bridges found by search, past the walk's cap
-  search_turns,         // turns asked by them
-  hull_vertices,        // vertices of all chunk hulls
-  root_segments,        // segments of all rows' hulls
-  precise_turns,        // turns of a chunk that plain doubles left undecided (tool 2)
-  exact_chunks,         // chunks solved by long accumulators (tool 3)
-  exact_merge_turns,    // turns of merges decided by long accumulators (tool 3)
-  exact_means,          // block means rounded by long accumulators (tool 3)
+  merges,             // of neighbouring hulls
+  walk_steps,         // turns asked while walking to a bridge
+  searches,           // bridges found by search, past the walk's cap
+  search_turns,       // turns asked by them
+  hull_vertices,      // vertices of all chunk hulls
+  root_segments,      // segments of all rows' hulls
+  precise_turns,      // turns of a chunk that plain doubles left undecided (tool 2)
+  exact_chunks,       // chunks solved by long accumulators (tool 3)
+  exact_merge_turns,  // turns of merges decided by long accumulators (tool 3)
+  exact_means,        // block means rounded by long accumulators (tool 3)
   number_of_counts
 };
 

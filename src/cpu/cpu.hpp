@@ -11,8 +11,8 @@
 namespace isofold::cpu {
 
 Outcome isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor);
-Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts, ConstArray gradient,
-                          const IsotonicGradient& out, const Executor& executor);
+Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
+                          ConstArray gradient, const IsotonicGradient& out, const Executor& executor);
 Outcome block_weights(const IsotonicProblem& problem, const std::uint8_t* block_starts, double* out,
                       const Executor& executor);
 Outcome interpolate(const Knots& knots, ConstArray points, std::int64_t count, MutableArray out,

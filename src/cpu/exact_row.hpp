@@ -1,5 +1,5 @@
-// A row's sums in long accumulators, for what nothing faster decides. Totals at the chunks' ends are summed once, by
-// whoever asks first; any range then costs at most two partial chunks.
+// A row's sums in long accumulators, for what nothing faster decides. Totals at the chunks' ends are summed
+// once, by whoever asks first; any range then costs at most two partial chunks.
 #pragma once
 
 #include <cstdint>

@@ -52,7 +52,8 @@ class BlockGradient {
   // Calls visit(first, count) over the block in pieces of a buffer.
   template <class Visit>
   void pieces(Visit&& visit) const {
-    for (std::int64_t first = begin_; first < end_; first += kBuffer) visit(first, std::min(kBuffer, end_ - first));
+    for (std::int64_t first = begin_; first < end_; first += kBuffer)
+      visit(first, std::min(kBuffer, end_ - first));
   }
 
   void sum() {
@@ -109,13 +110,15 @@ class BlockGradient {
     });
   }
   [[nodiscard]] double share(Format format) {
-    return rounded_quotient(incoming_.finish(), weight(), format,
-                            [&] { return exact_quotient(exact_incoming().value(), exact_sums().weight.value(), format); });
+    return rounded_quotient(incoming_.finish(), weight(), format, [&] {
+      return exact_quotient(exact_incoming().value(), exact_sums().weight.value(), format);
+    });
   }
 
   void write_values() {
     const Format format = format_of(out_.values.type);
-    if (end_ - begin_ == 1) return store_constant(out_.values, begin_, 1, round_to(g_[0], format));  // w g / w
+    if (end_ - begin_ == 1)
+      return store_constant(out_.values, begin_, 1, round_to(g_[0], format));  // w g / w
     if (!weighted()) return store_constant(out_.values, begin_, end_ - begin_, share(format));
     const CertifiedSum incoming = incoming_.finish();
     const CertifiedSum weight = this->weight();
@@ -128,7 +131,8 @@ class BlockGradient {
   }
 
   // RN(w G / W).
-  [[nodiscard]] double scaled_share(double w, const CertifiedSum& incoming, const CertifiedSum& weight, Format format) {
+  [[nodiscard]] double scaled_share(double w, const CertifiedSum& incoming, const CertifiedSum& weight,
+                                    Format format) {
     const TwoTerms high = two_product(w, incoming.value.high);
     const double low = w * incoming.value.low;
     const TwoTerms sum = quick_two_sum(high.high, high.low + low);
@@ -143,7 +147,8 @@ class BlockGradient {
       return 0.0;
     }
     if (incoming.exact() && weight.exact()) {
-      return exact_quotient(product(exact_double(w), exact_pair(incoming.value)), exact_pair(weight.value), format);
+      return exact_quotient(product(exact_double(w), exact_pair(incoming.value)), exact_pair(weight.value),
+                            format);
     }
     // pieces() above reads w_ only between loads, so the long way must leave it alone.
     double kept[kBuffer];
@@ -154,8 +159,8 @@ class BlockGradient {
     return result;
   }
 
-  // (y - RN64(S / W)) RN64(G / W) in float64, outside the promise (design: an approximation, the same on every
-  // executor). A block of one value has no derivative in its weights.
+  // (y - RN64(S / W)) RN64(G / W) in float64, outside the promise (design: an approximation, the same on
+  // every executor). A block of one value has no derivative in its weights.
   void write_weights() {
     if (one_value_) return store_constant(out_.weights, begin_, end_ - begin_, 0.0);
     const Format format = format_of(out_.weights.type);
@@ -189,23 +194,23 @@ class BlockGradient {
 
 }  // namespace
 
-Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts, ConstArray gradient,
-                          const IsotonicGradient& out, const Executor& executor) {
+Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
+                          ConstArray gradient, const IsotonicGradient& out, const Executor& executor) {
   // Pieces of the batch; who owns a block's start writes the whole block. Row starts are block starts.
   constexpr std::int64_t kPiece = 1 << 16;
   const std::int64_t total = problem.rows.total();
-  const bool finished =
-      parallel_for(executor, thread_count(executor), total, kPiece, [&](int, std::int64_t begin, std::int64_t end) {
-        BlockGradient block(problem, gradient, out);
-        std::int64_t start = begin;
-        while (start < end && block_starts[start] == 0) ++start;
-        while (start < end) {
-          std::int64_t stop = start + 1;
-          while (stop < total && block_starts[stop] == 0) ++stop;
-          block.write(start, stop);
-          start = stop;
-        }
-      });
+  const bool finished = parallel_for(executor, thread_count(executor), total, kPiece,
+                                     [&](int, std::int64_t begin, std::int64_t end) {
+                                       BlockGradient block(problem, gradient, out);
+                                       std::int64_t start = begin;
+                                       while (start < end && block_starts[start] == 0) ++start;
+                                       while (start < end) {
+                                         std::int64_t stop = start + 1;
+                                         while (stop < total && block_starts[stop] == 0) ++stop;
+                                         block.write(start, stop);
+                                         start = stop;
+                                       }
+                                     });
   return finished ? Outcome::done : Outcome::interrupted;
 }
 

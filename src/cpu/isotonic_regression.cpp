@@ -1,5 +1,6 @@
-// The CPU's schedule. A row of up to one chunk is solved where it is met; longer ones as chunk hulls, a merge tree and a
-// write-out; the longest rows are cut over all threads, one row after the other, and the rest are dealt out whole.
+// The CPU's schedule. A row of up to one chunk is solved where it is met; longer ones as chunk hulls, a merge
+// tree and a write-out; the longest rows are cut over all threads, one row after the other, and the rest are
+// dealt out whole.
 #include <algorithm>
 #include <atomic>
 #include <memory>
@@ -78,15 +79,19 @@ class Solver {
 
   [[nodiscard]] std::int64_t first_row_from(std::int64_t element) const {
     const Rows& rows = problem_.rows;
-    if (rows.offsets == nullptr) return rows.length == 0 ? rows.count : (element + rows.length - 1) / rows.length;
+    if (rows.offsets == nullptr)
+      return rows.length == 0 ? rows.count : (element + rows.length - 1) / rows.length;
     return std::lower_bound(rows.offsets, rows.offsets + rows.count, element) - rows.offsets;
   }
 
   [[nodiscard]] RowView view(std::int64_t row) const {
     const std::int64_t begin = problem_.rows.begin(row);
-    return {problem_.values, problem_.weights, begin, problem_.rows.end(row) - begin, problem_.increasing ? 1.0 : -1.0};
+    return {problem_.values, problem_.weights, begin, problem_.rows.end(row) - begin,
+            problem_.increasing ? 1.0 : -1.0};
   }
-  [[nodiscard]] FitTarget target(const RowView& row) const { return {out_, row.begin, row.sign, format_, bounds_}; }
+  [[nodiscard]] FitTarget target(const RowView& row) const {
+    return {out_, row.begin, row.sign, format_, bounds_};
+  }
 
   void solve_short_row(std::int64_t r, Workspace& work) {
     const RowView row = view(r);
@@ -109,9 +114,10 @@ class Solver {
         // On a worker of an outer loop should_stop is polled between rows, or here on the calling thread.
         return run_alone(worker, count, pieces, [&](std::int64_t i) { body(i, workspace(worker)); });
       }
-      return parallel_for(executor_, threads, count, pieces, [&](int w, std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) body(i, workspace(w));
-      });
+      return parallel_for(executor_, threads, count, pieces,
+                          [&](int w, std::int64_t begin, std::int64_t end) {
+                            for (std::int64_t i = begin; i < end; ++i) body(i, workspace(w));
+                          });
     };
     if (!each(hull.chunks(), grain, [&](std::int64_t j, Workspace& work) {
           if (allowed_ && !hull.add_chunk(j, &work.chunk)) allowed_ = false;
@@ -121,7 +127,8 @@ class Solver {
     if (!allowed_) return false;
     hull.place_chunks();
     for (int level = 0; level < hull.levels(); ++level) {
-      if (!each(hull.merges(level), 64, [&](std::int64_t i, Workspace&) { hull.merge(level, i); })) return false;
+      if (!each(hull.merges(level), 64, [&](std::int64_t i, Workspace&) { hull.merge(level, i); }))
+        return false;
     }
     RowFitWriter writer(hull, row, target(row));
     tally(Count::root_segments, writer.segments());
@@ -157,7 +164,8 @@ class Solver {
 
 }  // namespace
 
-Outcome isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
+Outcome isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out,
+                            const Executor& executor) {
   return Solver(problem, out, executor).run();
 }
 

@@ -35,7 +35,8 @@ class Loop {
     const FloatingMode mode;
     try {
       while (!stopped_.load(std::memory_order_relaxed)) {
-        if (worker == 0 && executor_.should_stop != nullptr && executor_.should_stop(executor_.should_stop_context)) {
+        if (worker == 0 && executor_.should_stop != nullptr &&
+            executor_.should_stop(executor_.should_stop_context)) {
           interrupted_ = true;
           stopped_.store(true, std::memory_order_relaxed);
           return;

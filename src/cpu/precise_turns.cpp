@@ -21,7 +21,8 @@ std::size_t at(std::int64_t index) { return static_cast<std::size_t>(index); }
 
 }  // namespace
 
-void PreciseTurns::reset(const double* values, const double* weights, std::int64_t count, const Survey& survey) {
+void PreciseTurns::reset(const double* values, const double* weights, std::int64_t count,
+                         const Survey& survey) {
   values_ = values;
   weights_ = weights;
   count_ = count;
@@ -101,7 +102,8 @@ void PreciseTurns::build_pairs() {
   DoubleDouble total;
   for (std::int64_t i = 0; i < count_; ++i) {
     total_pairs_[at(i)] = total;
-    const TwoTerms term = weights_ == nullptr ? TwoTerms{values_[i], 0.0} : two_product(values_[i], weights_[i]);
+    const TwoTerms term =
+        weights_ == nullptr ? TwoTerms{values_[i], 0.0} : two_product(values_[i], weights_[i]);
     total = total + DoubleDouble{term.high, term.low};
   }
   total_pairs_[at(count_)] = total;

@@ -1,6 +1,7 @@
-// The turns of one chunk that plain doubles left undecided. Ties are common in real data, so this path must be fast:
-// prefix sums in 128-bit integers, in units of the lowest set bit of the data, make a turn two multiplications. Where
-// the exponents spread too far for that, prefix sums in pairs of doubles decide what is not a tie.
+// The turns of one chunk that plain doubles left undecided. Ties are common in real data, so this path must
+// be fast: prefix sums in 128-bit integers, in units of the lowest set bit of the data, make a turn two
+// multiplications. Where the exponents spread too far for that, prefix sums in pairs of doubles decide what
+// is not a tie.
 #pragma once
 
 #include <cstdint>

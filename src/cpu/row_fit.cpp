@@ -20,9 +20,11 @@ double exact_mean(const ExactSums& sums, Format format) {
 }
 
 // The mean of `count` >= 1 loaded elements, rounded; `survey` is that of a chunk they belong to.
-double mean_of(const double* values, const double* weights, std::int64_t count, const Survey& survey, Format format) {
+double mean_of(const double* values, const double* weights, std::int64_t count, const Survey& survey,
+               Format format) {
   if (count == 1) return round_to(values[0], format);
-  // pair_sum's lanes err by at most (count / 8 + 8)^2 operations' worth: the losses it gathers are themselves sums.
+  // pair_sum's lanes err by at most (count / 8 + 8)^2 operations' worth: the losses it gathers are themselves
+  // sums.
   const double lane = static_cast<double>(count) / 8 + 8;
   const CertifiedSum total{pair_sum(values, weights, count), survey.total_error(lane * lane)};
   CertifiedSum weight{{static_cast<double>(count), 0.0}, 0.0};
@@ -38,9 +40,10 @@ void fill(const FitTarget& target, std::int64_t begin, std::int64_t end, double 
   store_constant(target.out.fit, target.begin + begin, end - begin, target.bounds.clip(target.sign * mean));
 }
 
-// Writes the blocks that start at the vertices from `first` up to, but not including, `last`, which is a vertex.
-// `values` and `weights` hold the elements from `origin` on; the fit is formed in `values`, where blocks of one element
-// already have it. `long_mean(begin, end)` is asked for blocks of kLongBlock elements or more.
+// Writes the blocks that start at the vertices from `first` up to, but not including, `last`, which is a
+// vertex. `values` and `weights` hold the elements from `origin` on; the fit is formed in `values`, where
+// blocks of one element already have it. `long_mean(begin, end)` is asked for blocks of kLongBlock elements
+// or more.
 template <class LongMean>
 void write_blocks(const FitTarget& target, const Survey& survey, const VertexMask& mask, std::int64_t first,
                   std::int64_t last, double* values, const double* weights, LongMean&& long_mean) {
@@ -52,8 +55,8 @@ void write_blocks(const FitTarget& target, const Survey& survey, const VertexMas
     double* block = values + (start - first);
     const double mean = end - start >= kLongBlock
                             ? long_mean(start, end)
-                            : mean_of(block, weights != nullptr ? weights + (start - first) : nullptr, end - start,
-                                      survey, target.format);
+                            : mean_of(block, weights != nullptr ? weights + (start - first) : nullptr,
+                                      end - start, survey, target.format);
     std::fill(block, values + (end - first), mean);
     hole = mask.next_hole(end);
   }
@@ -61,12 +64,14 @@ void write_blocks(const FitTarget& target, const Survey& survey, const VertexMas
     for (double* value = values; value != end_of_values; ++value) *value = round_to(*value, target.format);
   }
   if (target.sign < 0 || target.bounds.bounded()) {
-    for (double* value = values; value != end_of_values; ++value) *value = target.bounds.clip(target.sign * *value);
+    for (double* value = values; value != end_of_values; ++value)
+      *value = target.bounds.clip(target.sign * *value);
   }
   store(target.out.fit, target.begin + first, last - first, values);
 }
 
-// Flags the vertices first .. last of the mask and clears the rest of [begin, end); begin is the start of a word.
+// Flags the vertices first .. last of the mask and clears the rest of [begin, end); begin is the start of a
+// word.
 void flag_blocks(const FitTarget& target, const std::uint32_t* mask, std::int64_t begin, std::int64_t end,
                  std::int64_t first, std::int64_t last) {
   if (target.out.block_starts == nullptr) return;
@@ -95,8 +100,8 @@ void write_chunk_fit(Chunk* chunk, const std::uint32_t* mask, const FitTarget& t
   double* values = chunk->value_buffer();
   const double* weights = chunk->weights();
   const auto mean = [&](std::int64_t begin, std::int64_t end) {
-    return mean_of(values + begin, weights != nullptr ? weights + begin : nullptr, end - begin, chunk->survey(),
-                   target.format);
+    return mean_of(values + begin, weights != nullptr ? weights + begin : nullptr, end - begin,
+                   chunk->survey(), target.format);
   };
   fill(target, last, count, mean(last, count));
   write_blocks(target, chunk->survey(), vertices, 0, last, values, weights, mean);
@@ -114,7 +119,8 @@ double RowFitWriter::mean_between_points(std::int64_t begin, std::int64_t end) c
   const Point to = hull_.point(end);
   // The differences' own rounding, which is nil where the points are exact.
   const auto subtract = [](const CertifiedSum& a, const CertifiedSum& b) {
-    const double rounding = 16 * kUnitRoundoff * kUnitRoundoff * (std::fabs(a.value.high) + std::fabs(b.value.high));
+    const double rounding =
+        16 * kUnitRoundoff * kUnitRoundoff * (std::fabs(a.value.high) + std::fabs(b.value.high));
     const double error = a.error + b.error;
     return CertifiedSum{b.value - a.value, error == 0.0 ? 0.0 : error + rounding};
   };
@@ -139,7 +145,8 @@ void RowFitWriter::find_leaving_mean(std::int64_t segment) {
 void RowFitWriter::write_chunk(std::int64_t chunk, Chunk* scratch) const {
   const std::int64_t begin = hull_.chunk_begin(chunk);
   const std::int64_t end = hull_.chunk_end(chunk);
-  // The last segment that starts before the chunk's end; it is the chunk's own, or its leaving block covers the chunk.
+  // The last segment that starts before the chunk's end; it is the chunk's own, or its leaving block covers
+  // the chunk.
   const Segment* segments = root_.segments;
   const std::int64_t index =
       std::upper_bound(segments, segments + root_.count, end - 1,

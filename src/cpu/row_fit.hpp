@@ -1,4 +1,5 @@
-// From the vertices of a row's hull to its fit: every block takes its exact mean, rounded once (paper, Section 3.4).
+// From the vertices of a row's hull to its fit: every block takes its exact mean, rounded once (paper,
+// Section 3.4).
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ struct FitTarget {
   Bounds bounds;
 };
 
-// Writes the fit of a row that is one loaded chunk, whose hull's vertices are in `mask`. Uses up the chunk's values.
+// Writes the fit of a row that is one loaded chunk, whose hull's vertices are in `mask`. Uses up the chunk's
+// values.
 void write_chunk_fit(Chunk* chunk, const std::uint32_t* mask, const FitTarget& target);
 
 // Writes the fit of a row of several chunks.

@@ -36,8 +36,8 @@ bool RowHull::add_chunk(std::int64_t chunk, Chunk* scratch) {
   const std::int64_t end = chunk_end(chunk);
   if (!scratch->load(row_, begin, end - begin)) return false;
   scratch->find_hull(mask_.data() + begin / kTile);
-  const Chunk::Totals sums = scratch->tile_sums(tile_totals_.data() + begin / kTile,
-                                                row_.weighted() ? tile_weights_.data() + begin / kTile : nullptr);
+  const Chunk::Totals sums = scratch->tile_sums(
+      tile_totals_.data() + begin / kTile, row_.weighted() ? tile_weights_.data() + begin / kTile : nullptr);
   chunk_totals_[at(chunk)] = sums.total;
   if (row_.weighted()) chunk_weights_[at(chunk)] = sums.weight;
   surveys_[at(chunk)] = scratch->survey();
@@ -61,8 +61,8 @@ void RowHull::place_chunks() {
     }
     if (j < chunks_) row_survey.merge(surveys_[at(j)]);
   }
-  // A point is a sum of chunk totals, of tile sums within its chunk and of elements within its tile; 64 covers the
-  // operations inside a tile and the last additions.
+  // A point is a sum of chunk totals, of tile sums within its chunk and of elements within its tile; 64
+  // covers the operations inside a tile and the last additions.
   const double operations = static_cast<double>(chunks_ + chunk_size_ / kTile + 64);
   total_error_ = row_survey.total_error(operations);
   weight_error_ = row_.weighted() ? row_survey.weight_error(operations) : 0.0;

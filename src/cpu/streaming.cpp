@@ -1,5 +1,5 @@
-// Picks, once, the best build of the streaming passes that this processor runs. All of them compute the same bits:
-// contraction is off, and lanes are added up in one order whatever the width of the registers.
+// Picks, once, the best build of the streaming passes that this processor runs. All of them compute the same
+// bits: contraction is off, and lanes are added up in one order whatever the width of the registers.
 #include "cpu/streaming.hpp"
 
 #include <cmath>
@@ -65,15 +65,17 @@ constexpr Kernels kKernels = ISOFOLD_KERNELS;
 #endif
 #endif
 
-// ISOFOLD_INSTRUCTIONS=plain or avx2 in the environment holds back wider registers, for tests and comparisons.
+// ISOFOLD_INSTRUCTIONS=plain or avx2 in the environment holds back wider registers, for tests and
+// comparisons.
 const Kernels& kernels() {
   static const Kernels& best = []() -> const Kernels& {
 #if defined(ISOFOLD_X86_KERNELS)
     const char* wanted = std::getenv("ISOFOLD_INSTRUCTIONS");
     const std::string_view limit = wanted != nullptr ? wanted : "";
     if (limit == "plain") return plain::kKernels;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("fma") && limit != "avx2") {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("fma") && limit != "avx2") {
       return avx512::kKernels;
     }
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::kKernels;
@@ -85,11 +87,15 @@ const Kernels& kernels() {
 
 }  // namespace
 
-Statistics statistics(const double* values, std::int64_t count) { return kernels().statistics(values, count); }
+Statistics statistics(const double* values, std::int64_t count) {
+  return kernels().statistics(values, count);
+}
 void multiply(const double* a, const double* b, std::int64_t count, double* out) {
   kernels().multiply(a, b, count, out);
 }
-void prefix_sums(const double* terms, std::int64_t count, double* out) { kernels().prefix_sums(terms, count, out); }
+void prefix_sums(const double* terms, std::int64_t count, double* out) {
+  kernels().prefix_sums(terms, count, out);
+}
 void rising_words(const double* values, std::int64_t words, std::uint32_t* out) {
   kernels().rising_words(values, words, out);
 }

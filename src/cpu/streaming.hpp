@@ -19,14 +19,16 @@ struct Statistics {
 
 void multiply(const double* a, const double* b, std::int64_t count, double* out);
 
-// out[k]: the sum of the terms before k, k = 0 .. count, in plain doubles, a chain of at most count additions.
+// out[k]: the sum of the terms before k, k = 0 .. count, in plain doubles, a chain of at most count
+// additions.
 void prefix_sums(const double* terms, std::int64_t count, double* out);
 
-// Bit i of word w: values[32 w + i - 1] < values[32 w + i]. Only such a point can be a vertex, whatever the weights.
+// Bit i of word w: values[32 w + i - 1] < values[32 w + i]. Only such a point can be a vertex, whatever the
+// weights.
 void rising_words(const double* values, std::int64_t words, std::uint32_t* out);
 
-// Clears bit i of word w where some window of one or two elements before that point has a larger mean than one of one
-// or two from it on: without weights it is no vertex then. Reads values[-2] .. values[32 words].
+// Clears bit i of word w where some window of one or two elements before that point has a larger mean than
+// one of one or two from it on: without weights it is no vertex then. Reads values[-2] .. values[32 words].
 void window_words(const double* values, std::int64_t words, std::uint32_t* out);
 
 // The sum of values[i] weights[i] as a pair; weights may be null. Exact where the survey of the data says so.

@@ -1,5 +1,5 @@
-// The streaming passes, once for each instruction set: streaming.cpp includes this file again and again, under another
-// target and in another namespace each time. Hence no include guard.
+// The streaming passes, once for each instruction set: streaming.cpp includes this file again and again,
+// under another target and in another namespace each time. Hence no include guard.
 
 inline Statistics statistics(const double* values, std::int64_t count) {
   const Integers magnitude_bits = Integers{} + INT64_MAX;
@@ -48,7 +48,8 @@ inline void multiply(const double* a, const double* b, std::int64_t count, doubl
   for (std::int64_t i = 0; i < count; ++i) out[i] = a[i] * b[i];
 }
 
-// Eight stretches side by side hide the latency of the additions; a second pass adds where each stretch begins.
+// Eight stretches side by side hide the latency of the additions; a second pass adds where each stretch
+// begins.
 inline void prefix_sums(const double* terms, std::int64_t count, double* out) {
   const std::int64_t stretch = count / kLanes;
   double sum[kLanes] = {};
@@ -99,8 +100,8 @@ inline void rising_words(const double* values, std::int64_t words, std::uint32_t
   }
 }
 
-// Sums of two are rounded monotonically: rounded sums in falling order prove real ones in falling order, and 2 y is
-// exact but for overflow, where the infinity keeps its order, too.
+// Sums of two are rounded monotonically: rounded sums in falling order prove real ones in falling order, and
+// 2 y is exact but for overflow, where the infinity keeps its order, too.
 inline void window_words(const double* values, std::int64_t words, std::uint32_t* out) {
   for (std::int64_t w = 0; w < words; ++w) {
     if (out[w] == 0 || out[w] == ~0U) continue;
@@ -147,7 +148,8 @@ inline __attribute__((always_inline)) DoubleDouble sum_lanes(const double* value
         Doubles weight;
         load_lanes(weights + i, weight);
         const Doubles product = value * weight;
-        for (int lane = 0; lane < kLanes; ++lane) lost[lane] = std::fma(value[lane], weight[lane], -product[lane]);
+        for (int lane = 0; lane < kLanes; ++lane)
+          lost[lane] = std::fma(value[lane], weight[lane], -product[lane]);
         value = product;
       }
       add_lanes(highs, lows, value, lost);
@@ -160,7 +162,8 @@ inline __attribute__((always_inline)) DoubleDouble sum_lanes(const double* value
     join(&high[lane], &low[lane], term.high, term.low);
   }
   for (int half = kLanes / 2; half > 0; half /= 2) {
-    for (int lane = 0; lane < half; ++lane) join(&high[lane], &low[lane], high[lane + half], low[lane + half]);
+    for (int lane = 0; lane < half; ++lane)
+      join(&high[lane], &low[lane], high[lane + half], low[lane + half]);
   }
   const TwoTerms normalized = two_sum(high[0], low[0]);
   return {normalized.high, normalized.low};
@@ -170,7 +173,8 @@ inline DoubleDouble pair_sum(const double* values, const double* weights, std::i
   return weights == nullptr ? sum_lanes(values, nullptr, count) : sum_lanes(values, weights, count);
 }
 
-inline void pair_sums_of_tiles(const double* values, const double* weights, std::int64_t tiles, DoubleDouble* out) {
+inline void pair_sums_of_tiles(const double* values, const double* weights, std::int64_t tiles,
+                               DoubleDouble* out) {
   for (std::int64_t t = 0; t < tiles; ++t) {
     out[t] = weights == nullptr ? sum_lanes(values + 32 * t, nullptr, 32)
                                 : sum_lanes(values + 32 * t, weights + 32 * t, 32);

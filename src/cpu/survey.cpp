@@ -7,8 +7,8 @@ namespace {
 
 constexpr double kUnderflow = 0x1p-1070;
 
-// pair_sum gathers what its additions lose in plain doubles. Those losses are exact, too, while fewer than 2^13 of them
-// stay below 2^53 units: eight bits less than fact 1 of double_double.hpp grants.
+// pair_sum gathers what its additions lose in plain doubles. Those losses are exact, too, while fewer than
+// 2^13 of them stay below 2^53 units: eight bits less than fact 1 of double_double.hpp grants.
 bool exact_as_pair_sum(double magnitude, int unit) {
   return magnitude <= std::numeric_limits<double>::max() && magnitude_exponent(magnitude) + 1 <= unit + 92 &&
          unit >= -1074;

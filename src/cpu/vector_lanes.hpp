@@ -1,5 +1,5 @@
-// Eight doubles side by side, in the compilers' own vector notation: plain element-wise arithmetic, so that every
-// instruction set, and none, computes the same bits.
+// Eight doubles side by side, in the compilers' own vector notation: plain element-wise arithmetic, so that
+// every instruction set, and none, computes the same bits.
 #pragma once
 
 #include <cstdint>

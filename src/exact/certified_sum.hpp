@@ -1,5 +1,6 @@
-// Sums of doubles, or of products of doubles, as a pair with a proven error; zero error whenever the terms are
-// multiples of one unit that is not too small, which is what real data nearly always are (double_double.hpp, fact 1).
+// Sums of doubles, or of products of doubles, as a pair with a proven error; zero error whenever the terms
+// are multiples of one unit that is not too small, which is what real data nearly always are
+// (double_double.hpp, fact 1).
 #pragma once
 
 #include <cmath>
@@ -12,8 +13,8 @@
 
 namespace isofold {
 
-// The largest power of two of which all doubles seen are multiples, or a smaller one: the lowest exponent among them
-// plus the zeros that all their mantissas end in.
+// The largest power of two of which all doubles seen are multiples, or a smaller one: the lowest exponent
+// among them plus the zeros that all their mantissas end in.
 struct UnitTracker {
   double smallest = std::numeric_limits<double>::infinity();  // nonzero magnitude
   std::uint64_t mantissas = 0;                                // or-ed
@@ -44,8 +45,9 @@ ISOFOLD_HOST_DEVICE inline int magnitude_exponent(double x) {
   return d.mantissa == 0 ? -UnitTracker::kNone : d.exponent + bit_length(d.mantissa);
 }
 
-// Whether sums of multiples of 2^unit, of magnitudes at most about `magnitude` in all, are exact as pairs. One bit is
-// spared for the rounding of `magnitude` itself; products whose low parts could underflow do not qualify.
+// Whether sums of multiples of 2^unit, of magnitudes at most about `magnitude` in all, are exact as pairs.
+// One bit is spared for the rounding of `magnitude` itself; products whose low parts could underflow do not
+// qualify.
 ISOFOLD_HOST_DEVICE inline bool exact_as_pair(double magnitude, int unit) {
   return magnitude <= std::numeric_limits<double>::max() && magnitude_exponent(magnitude) + 1 <= unit + 100 &&
          unit >= -1074;

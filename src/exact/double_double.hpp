@@ -1,8 +1,9 @@
 // Sums as unevaluated pairs of doubles.
 //
-// Two facts carry the certificates of this library. Let every term be a multiple of a unit U = 2^k, and let the sum of
-// the terms' magnitudes be below 2^100 U.
-//  1. Every operation here on partial sums of those terms is EXACT: each quantity that is rounded is a multiple of U
+// Two facts carry the certificates of this library. Let every term be a multiple of a unit U = 2^k, and let
+// the sum of the terms' magnitudes be below 2^100 U.
+//  1. Every operation here on partial sums of those terms is EXACT: each quantity that is rounded is a
+//  multiple of U
 //     and at most a few ulps of a number below 2^100 U, hence below 2^53 U.
 //  2. Otherwise one operation errs by at most 4 u^2 times the sum of magnitudes, u = 2^-53.
 #pragma once

@@ -1,5 +1,5 @@
-// Numbers of bounded width held exactly: sign, 64-bit limbs, a power of two. Enough arithmetic to compare products,
-// which is all that deciding a turn or a rounding takes. No allocation; host and device.
+// Numbers of bounded width held exactly: sign, 64-bit limbs, a power of two. Enough arithmetic to compare
+// products, which is all that deciding a turn or a rounding takes. No allocation; host and device.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,8 @@ ISOFOLD_HOST_DEVICE inline DecodedDouble decode(double x) {
   return {(bits >> 63) != 0, subnormal ? fraction : fraction | (1ULL << 52), (subnormal ? 1 : field) - 1075};
 }
 
-// (-1, 0 or 1) * (limb[0] + limb[1] 2^64 + ...) * 2^exponent. Normalized: the first and last limb are not zero.
+// (-1, 0 or 1) * (limb[0] + limb[1] 2^64 + ...) * 2^exponent. Normalized: the first and last limb are not
+// zero.
 template <int Capacity>
 struct ExactNumber {
   int sign = 0;
@@ -58,7 +59,9 @@ struct ExactNumber {
   std::uint64_t limb[Capacity];
 
   // Position just above the highest set bit.
-  [[nodiscard]] ISOFOLD_HOST_DEVICE int top() const { return exponent + 64 * (size - 1) + bit_length(limb[size - 1]); }
+  [[nodiscard]] ISOFOLD_HOST_DEVICE int top() const {
+    return exponent + 64 * (size - 1) + bit_length(limb[size - 1]);
+  }
 
   // The 64 bits whose lowest has weight 2^position; bits that are not stored are zero.
   [[nodiscard]] ISOFOLD_HOST_DEVICE std::uint64_t window(int position) const {

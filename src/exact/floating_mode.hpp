@@ -10,8 +10,8 @@
 
 namespace isofold {
 
-// Round to nearest, subnormals kept (FTZ and DAZ off), no traps: XLA's CPU client and torch.set_flush_denormal leave
-// threads in another mode.
+// Round to nearest, subnormals kept (FTZ and DAZ off), no traps: XLA's CPU client and
+// torch.set_flush_denormal leave threads in another mode.
 class FloatingMode {
  public:
 #if defined(__x86_64__)

@@ -1,4 +1,5 @@
-// A fixed-point number wide enough for every sum that can occur (Kulisch): additions never round and never overflow.
+// A fixed-point number wide enough for every sum that can occur (Kulisch): additions never round and never
+// overflow.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,8 @@ class LongAccumulator {
   ISOFOLD_HOST_DEVICE void add_product(double a, double b) {
     const DecodedDouble x = decode(a);
     const DecodedDouble y = decode(b);
-    add_scaled(static_cast<Uint128>(x.mantissa) * y.mantissa, x.exponent + y.exponent, x.negative != y.negative);
+    add_scaled(static_cast<Uint128>(x.mantissa) * y.mantissa, x.exponent + y.exponent,
+               x.negative != y.negative);
   }
 
   ISOFOLD_HOST_DEVICE LongAccumulator& operator+=(const LongAccumulator& other) {
@@ -62,13 +64,16 @@ class LongAccumulator {
     const int offset = position % 64;
     const auto low = static_cast<std::uint64_t>(magnitude);
     const auto high = static_cast<std::uint64_t>(magnitude >> 64);
-    const std::uint64_t parts[3] = {low << offset, offset == 0 ? high : (high << offset) | (low >> (64 - offset)),
+    const std::uint64_t parts[3] = {low << offset,
+                                    offset == 0 ? high : (high << offset) | (low >> (64 - offset)),
                                     offset == 0 ? 0 : high >> (64 - offset)};
     const std::uint64_t flip = negative ? ~0ULL : 0ULL;
     std::uint64_t carry = negative ? 1 : 0;
-    for (int i = 0; i < 3 && index + i < Limbs; ++i) carry = add_with_carry(index + i, parts[i] ^ flip, carry);
+    for (int i = 0; i < 3 && index + i < Limbs; ++i)
+      carry = add_with_carry(index + i, parts[i] ^ flip, carry);
     // Above the parts the addend is all zeros or all ones: stop once nothing can change.
-    for (int i = index + 3; i < Limbs && (carry != 0) != negative; ++i) carry = add_with_carry(i, flip, carry);
+    for (int i = index + 3; i < Limbs && (carry != 0) != negative; ++i)
+      carry = add_with_carry(i, flip, carry);
   }
 
   ISOFOLD_HOST_DEVICE std::uint64_t add_with_carry(int index, std::uint64_t addend, std::uint64_t carry) {

@@ -1,5 +1,5 @@
-// A quotient of exact sums, rounded once. Doubles with a proven error decide nearly always; rounding midpoints and
-// what is too close to one are decided by comparing products of exact numbers.
+// A quotient of exact sums, rounded once. Doubles with a proven error decide nearly always; rounding
+// midpoints and what is too close to one are decided by comparing products of exact numbers.
 #pragma once
 
 #include <cmath>
@@ -17,12 +17,13 @@ struct RoundedValue {
   bool decided;
 };
 
-// numerator / denominator, denominator > 0, where the certified error leaves only one rounding; else undecided.
+// numerator / denominator, denominator > 0, where the certified error leaves only one rounding; else
+// undecided.
 //
-// q = RN(N.high / D.high) and r = N.high - q D.high is exact (fma), as long as nothing comes near the ends of the
-// exponent range. The quotient is then q + (r + N.low - q D.low) / D to a relative error of a few u^2: the correction
-// c is itself at most a few u |q| and is computed in a handful of operations, each off by u relative. 64 u^2 |q| covers
-// them; the errors of N and D enter doubled to cover the rounding of the bound.
+// q = RN(N.high / D.high) and r = N.high - q D.high is exact (fma), as long as nothing comes near the ends of
+// the exponent range. The quotient is then q + (r + N.low - q D.low) / D to a relative error of a few u^2:
+// the correction c is itself at most a few u |q| and is computed in a handful of operations, each off by u
+// relative. 64 u^2 |q| covers them; the errors of N and D enter doubled to cover the rounding of the bound.
 ISOFOLD_HOST_DEVICE inline RoundedValue certified_quotient(const CertifiedSum& numerator,
                                                            const CertifiedSum& denominator, Format format) {
   const double n = numerator.value.high;
@@ -31,17 +32,18 @@ ISOFOLD_HOST_DEVICE inline RoundedValue certified_quotient(const CertifiedSum& n
   const double q = n / d;
   const double n_size = std::fabs(n);
   const double q_size = std::fabs(q);
-  const bool in_range = n_size > 0x1p-900 && n_size < 0x1p900 && d > 0x1p-900 && d < 0x1p900 && q_size > 0x1p-900 &&
-                        q_size < 0x1p900;
+  const bool in_range = n_size > 0x1p-900 && n_size < 0x1p900 && d > 0x1p-900 && d < 0x1p900 &&
+                        q_size > 0x1p-900 && q_size < 0x1p900;
   if (!in_range) return {0.0, false};
   const double remainder = std::fma(-q, d, n) + numerator.value.low - q * denominator.value.low;
   const double correction = remainder / d;
-  const double slack = 64 * kUnitRoundoff * kUnitRoundoff * q_size +
-                       2 * (numerator.error + q_size * denominator.error) / d;
+  const double slack =
+      64 * kUnitRoundoff * kUnitRoundoff * q_size + 2 * (numerator.error + q_size * denominator.error) / d;
   double lower = q + (correction - slack);
   double upper = q + (correction + slack);
   if (format.precision < 53) {
-    // Rounding to double first may land on a midpoint of the narrower format: step outwards before rounding again.
+    // Rounding to double first may land on a midpoint of the narrower format: step outwards before rounding
+    // again.
     lower -= 2 * kUnitRoundoff * std::fabs(lower);
     upper += 2 * kUnitRoundoff * std::fabs(upper);
     lower = round_to(lower, format);
@@ -59,16 +61,18 @@ ISOFOLD_HOST_DEVICE double leading_bits(const ExactNumber<Capacity>& x, int* exp
 
 // numerator / denominator rounded to the format, whatever it takes. denominator > 0.
 //
-// With lsb the format's last place at the quotient, find the integer k with k lsb <= |N| / D < (k + 1) lsb, then compare
-// |N| with (2k + 1) (lsb / 2) D, the midpoint.
+// With lsb the format's last place at the quotient, find the integer k with k lsb <= |N| / D < (k + 1) lsb,
+// then compare |N| with (2k + 1) (lsb / 2) D, the midpoint.
 template <int A, int B>
-ISOFOLD_HOST_DEVICE double exact_quotient(ExactNumber<A> numerator, const ExactNumber<B>& denominator, Format format) {
+ISOFOLD_HOST_DEVICE double exact_quotient(ExactNumber<A> numerator, const ExactNumber<B>& denominator,
+                                          Format format) {
   if (numerator.sign == 0) return 0.0;
   const bool negative = numerator.sign < 0;
   numerator.sign = 1;
   int n_exponent;
   int d_exponent;
-  const double estimate = leading_bits(numerator, &n_exponent) / leading_bits(denominator, &d_exponent);  // in (1/2, 2)
+  const double estimate =
+      leading_bits(numerator, &n_exponent) / leading_bits(denominator, &d_exponent);  // in (1/2, 2)
   const int scale = n_exponent - d_exponent;
   const int natural = std::ilogb(estimate) + scale - format.precision + 1;
   int last_place = natural > format.lowest_exponent ? natural : format.lowest_exponent;
@@ -103,8 +107,8 @@ ISOFOLD_HOST_DEVICE double exact_quotient(ExactNumber<A> numerator, const ExactN
   return negative && magnitude != 0.0 ? -magnitude : magnitude;
 }
 
-// The whole ladder: certified doubles, then 128-bit integers where the sums are exact, then `long_way()`, which returns
-// the rounded quotient from long accumulators. denominator > 0.
+// The whole ladder: certified doubles, then 128-bit integers where the sums are exact, then `long_way()`,
+// which returns the rounded quotient from long accumulators. denominator > 0.
 template <class LongWay>
 ISOFOLD_HOST_DEVICE double rounded_quotient(const CertifiedSum& numerator, const CertifiedSum& denominator,
                                             Format format, LongWay&& long_way) {

@@ -1,7 +1,8 @@
-// The bridge of two neighbouring hulls: the line below both that touches each ('Merge Hulls Without Copying Vertices',
-// Lemma 4.2). The hulls share a point, the right one's first. A walk from it removes a vertex a step; past a cap, a
-// bisection over segments and then within one takes over (Section 3.3). Unlike the paper's, the search also takes the
-// outermost points of contact, so merged hulls stay strictly convex and their blocks are the maximal ones.
+// The bridge of two neighbouring hulls: the line below both that touches each ('Merge Hulls Without Copying
+// Vertices', Lemma 4.2). The hulls share a point, the right one's first. A walk from it removes a vertex a
+// step; past a cap, a bisection over segments and then within one takes over (Section 3.3). Unlike the
+// paper's, the search also takes the outermost points of contact, so merged hulls stay strictly convex and
+// their blocks are the maximal ones.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +27,8 @@ struct BridgeWork {
 template <class Diagram>
 class BridgeFinder {
  public:
-  ISOFOLD_HOST_DEVICE BridgeFinder(const Diagram& diagram, const Hull& left, const Hull& right, BridgeWork* work)
+  ISOFOLD_HOST_DEVICE BridgeFinder(const Diagram& diagram, const Hull& left, const Hull& right,
+                                   BridgeWork* work)
       : diagram_(diagram), left_(left), right_(right), work_(work) {}
 
   ISOFOLD_HOST_DEVICE Bridge find(std::int64_t walk_cap) {
@@ -69,8 +71,8 @@ class BridgeFinder {
   // The bridge by bisection alone, where the shared point is known to be no vertex of the merged hull.
   ISOFOLD_HOST_DEVICE Bridge search() {
     work_->searched = true;
-    // The left end is the last vertex at which the left hull, followed by the tangent to the right one, bends up: left
-    // of it all do, right of it none does.
+    // The left end is the last vertex at which the left hull, followed by the tangent to the right one, bends
+    // up: left of it all do, right of it none does.
     std::int64_t low = 0;
     std::int64_t high = left_.count;  // the first vertex of segment `low` is kept, that of `high` is not
     while (high - low > 1) {
@@ -101,8 +103,8 @@ class BridgeFinder {
                               diagram_.point(touch.index));
   }
 
-  // The vertex of the right hull where the tangent from a point of the left hull touches it, the last one if it
-  // touches an edge: the first vertex, past the shared point, after which the line from `from` bends up.
+  // The vertex of the right hull where the tangent from a point of the left hull touches it, the last one if
+  // it touches an edge: the first vertex, past the shared point, after which the line from `from` bends up.
   ISOFOLD_HOST_DEVICE Vertex tangent(const Point& from) {
     std::int64_t low = 0;
     std::int64_t high = right_.count;  // the first segment whose last vertex is not passed, or the end point

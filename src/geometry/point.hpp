@@ -1,4 +1,5 @@
-// A point of the cumulative sum diagram: P_k = (W_k, S_k), the sums of w and of w y over the elements before k.
+// A point of the cumulative sum diagram: P_k = (W_k, S_k), the sums of w and of w y over the elements before
+// k.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// A merged hull as a list of segments ('Merge Hulls Without Copying Vertices', Section 3.3 and Theorem 4.4): per chunk
-// at most one contiguous range of that chunk's vertices. Vertices are bits of a mask, set once by the chunk; a merge
-// cuts two segments and moves descriptors, never a vertex.
+// A merged hull as a list of segments ('Merge Hulls Without Copying Vertices', Section 3.3 and Theorem 4.4):
+// per chunk at most one contiguous range of that chunk's vertices. Vertices are bits of a mask, set once by
+// the chunk; a merge cuts two segments and moves descriptors, never a vertex.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ class VertexMask {
   VertexMask() = default;
   ISOFOLD_HOST_DEVICE explicit VertexMask(const std::uint32_t* words) : words_(words) {}
 
-  // The first vertex at or after `index`, and the last at or before it. One must exist: callers stay within segments.
+  // The first vertex at or after `index`, and the last at or before it. One must exist: callers stay within
+  // segments.
   [[nodiscard]] ISOFOLD_HOST_DEVICE std::int64_t next(std::int64_t index) const {
     std::int64_t word = index / kWordBits;
     std::uint32_t bits = words_[word] & (~0U << (index % kWordBits));
@@ -31,7 +32,8 @@ class VertexMask {
     while (bits == 0) bits = words_[--word];
     return word * kWordBits + bit_length(bits) - 1;
   }
-  // The first point at or after `index` that is no vertex. One must exist, if only in the spare bits past the row.
+  // The first point at or after `index` that is no vertex. One must exist, if only in the spare bits past the
+  // row.
   [[nodiscard]] ISOFOLD_HOST_DEVICE std::int64_t next_hole(std::int64_t index) const {
     std::int64_t word = index / kWordBits;
     std::uint32_t bits = ~words_[word] & (~0U << (index % kWordBits));
@@ -51,8 +53,8 @@ struct Segment {
   std::int64_t last;
 };
 
-// A node's hull: its segments, then its end point, which is the next node's first (it is a vertex of this hull, too,
-// but listed there).
+// A node's hull: its segments, then its end point, which is the next node's first (it is a vertex of this
+// hull, too, but listed there).
 struct Hull {
   const Segment* segments;
   std::int64_t count;  // at least 1
@@ -67,12 +69,15 @@ struct Vertex {
 
 ISOFOLD_HOST_DEVICE inline Vertex first_vertex(const Hull& hull) { return {0, hull.segments[0].first}; }
 ISOFOLD_HOST_DEVICE inline Vertex end_vertex(const Hull& hull) { return {hull.count, hull.end}; }
-ISOFOLD_HOST_DEVICE inline bool is_first(const Hull& hull, Vertex v) { return v.index == hull.segments[0].first; }
+ISOFOLD_HOST_DEVICE inline bool is_first(const Hull& hull, Vertex v) {
+  return v.index == hull.segments[0].first;
+}
 ISOFOLD_HOST_DEVICE inline bool is_end(const Hull& hull, Vertex v) { return v.segment == hull.count; }
 
 // v must not be the first vertex.
 ISOFOLD_HOST_DEVICE inline Vertex before(const Hull& hull, const VertexMask& mask, Vertex v) {
-  if (!is_end(hull, v) && v.index > hull.segments[v.segment].first) return {v.segment, mask.previous(v.index - 1)};
+  if (!is_end(hull, v) && v.index > hull.segments[v.segment].first)
+    return {v.segment, mask.previous(v.index - 1)};
   return {v.segment - 1, hull.segments[v.segment - 1].last};
 }
 
@@ -83,8 +88,9 @@ ISOFOLD_HOST_DEVICE inline Vertex after(const Hull& hull, const VertexMask& mask
   return end_vertex(hull);
 }
 
-// Joins neighbouring hulls whose lists stand in one array, left.count descriptors at `list` and right.count at
-// `list + gap`: the left one up to `left_end`, the right one from `right_start` on. Returns the number of segments.
+// Joins neighbouring hulls whose lists stand in one array, left.count descriptors at `list` and right.count
+// at `list + gap`: the left one up to `left_end`, the right one from `right_start` on. Returns the number of
+// segments.
 ISOFOLD_HOST_DEVICE inline std::int64_t join_segments(Segment* list, std::int64_t gap, const Hull& right,
                                                       Vertex left_end, Vertex right_start) {
   list[left_end.segment].last = left_end.index;

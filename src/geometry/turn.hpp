@@ -1,5 +1,5 @@
-// The one predicate of the solver: does the diagram bend up at b? A point that is not strictly below the chord of two
-// others is no vertex of the lower hull.
+// The one predicate of the solver: does the diagram bend up at b? A point that is not strictly below the
+// chord of two others is no vertex of the lower hull.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,8 @@ namespace isofold {
 
 enum class Turn { down_or_straight, up, undecided };  // up: b is strictly below the chord from a to d
 
-// high + low of b - a as one double, and its error: the rounding of the result, of the low parts, and the points' own.
+// high + low of b - a as one double, and its error: the rounding of the result, of the low parts, and the
+// points' own.
 struct Difference {
   double value;
   double error;
@@ -21,15 +22,16 @@ struct Difference {
 ISOFOLD_HOST_DEVICE inline Difference difference(const CertifiedSum& a, const CertifiedSum& b) {
   const TwoTerms high = two_sum(b.value.high, -a.value.high);
   const double value = high.high + (high.low + (b.value.low - a.value.low));
-  const double representation = 4 * kUnitRoundoff * kUnitRoundoff * (std::fabs(a.value.high) + std::fabs(b.value.high));
+  const double representation =
+      4 * kUnitRoundoff * kUnitRoundoff * (std::fabs(a.value.high) + std::fabs(b.value.high));
   return {value, kUnitRoundoff * std::fabs(value) + representation + (a.error + b.error)};
 }
 
 // The sign of (W_b - W_a)(S_d - S_b) - (S_b - S_a)(W_d - W_b) in doubles.
 //
-// With each difference within its error, |error of a product| <= x dy + y dx + dx dy + u |x y|, plus 2^-1074 where it
-// underflows. Everything is doubled to cover the rounding of the bound itself. An infinity or a NaN anywhere leaves
-// both comparisons false.
+// With each difference within its error, |error of a product| <= x dy + y dx + dx dy + u |x y|, plus 2^-1074
+// where it underflows. Everything is doubled to cover the rounding of the bound itself. An infinity or a NaN
+// anywhere leaves both comparisons false.
 ISOFOLD_HOST_DEVICE inline Turn turn_in_doubles(const Point& a, const Point& b, const Point& d) {
   const Difference w_ab = difference(a.weight, b.weight);
   const Difference w_bd = difference(b.weight, d.weight);
@@ -38,10 +40,11 @@ ISOFOLD_HOST_DEVICE inline Turn turn_in_doubles(const Point& a, const Point& b, 
   const double rise = w_ab.value * s_bd.value;
   const double fall = s_ab.value * w_bd.value;
   const double determinant = rise - fall;
-  const double bound = 2 * ((std::fabs(w_ab.value) + w_ab.error) * s_bd.error + std::fabs(s_bd.value) * w_ab.error +
-                            (std::fabs(s_ab.value) + s_ab.error) * w_bd.error + std::fabs(w_bd.value) * s_ab.error +
-                            2 * kUnitRoundoff * (std::fabs(rise) + std::fabs(fall))) +
-                       0x1p-1070;
+  const double bound =
+      2 * ((std::fabs(w_ab.value) + w_ab.error) * s_bd.error + std::fabs(s_bd.value) * w_ab.error +
+           (std::fabs(s_ab.value) + s_ab.error) * w_bd.error + std::fabs(w_bd.value) * s_ab.error +
+           2 * kUnitRoundoff * (std::fabs(rise) + std::fabs(fall))) +
+      0x1p-1070;
   if (determinant > bound) return Turn::up;
   if (determinant < -bound) return Turn::down_or_straight;
   return Turn::undecided;
@@ -49,19 +52,19 @@ ISOFOLD_HOST_DEVICE inline Turn turn_in_doubles(const Point& a, const Point& b, 
 
 // The same from exact sums, of any width.
 template <int W, int S>
-ISOFOLD_HOST_DEVICE bool turns_up(const ExactNumber<W>& w_ab, const ExactNumber<S>& s_ab, const ExactNumber<W>& w_bd,
-                                  const ExactNumber<S>& s_bd) {
+ISOFOLD_HOST_DEVICE bool turns_up(const ExactNumber<W>& w_ab, const ExactNumber<S>& s_ab,
+                                  const ExactNumber<W>& w_bd, const ExactNumber<S>& s_bd) {
   return compare(product(s_bd, w_ab), product(s_ab, w_bd)) > 0;
 }
 
-// Whether b is strictly below the chord from a to d. `exact_turn(a, b, d)` answers from the elements themselves; it is
-// asked only where doubles cannot decide and the pairs are not exact.
+// Whether b is strictly below the chord from a to d. `exact_turn(a, b, d)` answers from the elements
+// themselves; it is asked only where doubles cannot decide and the pairs are not exact.
 template <class ExactTurn>
 ISOFOLD_HOST_DEVICE bool is_vertex(const Point& a, const Point& b, const Point& d, ExactTurn&& exact_turn) {
   const Turn fast = turn_in_doubles(a, b, d);
   if (fast != Turn::undecided) return fast == Turn::up;
-  const bool exact = a.total.exact() && b.total.exact() && d.total.exact() && a.weight.exact() && b.weight.exact() &&
-                     d.weight.exact();
+  const bool exact = a.total.exact() && b.total.exact() && d.total.exact() && a.weight.exact() &&
+                     b.weight.exact() && d.weight.exact();
   if (!exact) return exact_turn(a, b, d);
   return turns_up(exact_pair(b.weight.value - a.weight.value), exact_pair(b.total.value - a.total.value),
                   exact_pair(d.weight.value - b.weight.value), exact_pair(d.total.value - b.total.value));

@@ -49,7 +49,8 @@ void differentiate(const Block& block, const Bounds& bounds, Format fit_format, 
       grad_values[i] = std::numeric_limits<double>::quiet_NaN();
       grad_weights[i] = std::numeric_limits<double>::quiet_NaN();
     } else {
-      grad_values[i] = exact_quotient(product(exact_double(block.weights[i]), incoming.value()), weight, values_format);
+      grad_values[i] =
+          exact_quotient(product(exact_double(block.weights[i]), incoming.value()), weight, values_format);
       grad_weights[i] = one_value ? 0.0 : round_to((block.values[i] - mean) * share, weights_format);
     }
   }
@@ -57,8 +58,8 @@ void differentiate(const Block& block, const Bounds& bounds, Format fit_format, 
 
 }  // namespace
 
-Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts, ConstArray gradient,
-                          const IsotonicGradient& out) {
+Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
+                          ConstArray gradient, const IsotonicGradient& out) {
   const Format fit_format = format_of(problem.values.type);
   const Bounds bounds(problem.lower_bound, problem.upper_bound, fit_format);
   for (std::int64_t r = 0; r < problem.rows.count; ++r) {

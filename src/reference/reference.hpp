@@ -9,7 +9,7 @@
 namespace isofold::reference {
 
 Outcome isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out);
-Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts, ConstArray gradient,
-                          const IsotonicGradient& out);
+Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
+                          ConstArray gradient, const IsotonicGradient& out);
 
 }  // namespace isofold::reference
