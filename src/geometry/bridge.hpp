@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "exact/host_device.hpp"
+#include "geometry/point.hpp"
 #include "geometry/segments.hpp"
 
 namespace isofold {
