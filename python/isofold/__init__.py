@@ -1,7 +1,7 @@
 """Isotonic regression and calibration: the exact real answer, rounded once.
 
-``import isofold`` loads NumPy and nothing else; ``isofold.sklearn``, ``isofold.compat`` and ``isofold.calibration``
-are loaded when first used.
+``import isofold`` loads NumPy and nothing else; ``isofold.sklearn``, ``isofold.compat`` and
+``isofold.calibration`` are loaded when first used.
 """
 
 from __future__ import annotations

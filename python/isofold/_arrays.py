@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _MOST_THREADS = 2**31 - 1
 
@@ -36,12 +38,15 @@ def real_array(value: ArrayLike, name: str) -> FloatArray:
     if array.dtype.kind == "f" and array.dtype.itemsize <= 8:
         return array
     if array.dtype.kind == "f":
-        raise TypeError(f"{name} has dtype {array.dtype}; convert it to float64 first, which rounds its values")
+        raise TypeError(
+            f"{name} has dtype {array.dtype}; convert it to float64 first, which rounds its values"
+        )
     raise TypeError(f"{name} must hold real numbers, not dtype {array.dtype}")
 
 
-def flat(array: FloatArray) -> FloatArray:
-    """`array` in C order as one contiguous, aligned, native-endian dimension: a view where it already is that."""
+def flat(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
+    """`array` in C order as one contiguous, aligned, native-endian dimension: a view where it already is
+    that."""
     native = array.dtype.newbyteorder("=")
     return np.require(array, dtype=native, requirements=["C_CONTIGUOUS", "ALIGNED"]).reshape(-1)
 
@@ -61,7 +66,8 @@ def row_offsets(offsets: ArrayLike, total: int) -> NDArray[np.int64]:
     if falls.size:
         at = int(falls[0]) + 1
         raise ValueError(
-            f"offsets must not fall, but offsets[{at}] is {array[at]} after offsets[{at - 1}], {array[at - 1]}"
+            f"offsets must not fall, but offsets[{at}] is {array[at]} "
+            f"after offsets[{at - 1}], {array[at - 1]}"
         )
     if array[-1] != total:
         raise ValueError(

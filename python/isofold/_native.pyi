@@ -1,8 +1,9 @@
 """The C++ library behind isofold. Private: call the functions of isofold instead.
 
-Arrays are one-dimensional, contiguous, aligned and native-endian; values, weights, points and gradients are float16,
-float32 or float64, each free of the others. Bad input raises ValueError, running out of memory MemoryError. The GIL is
-released; on the main thread signal handlers run about every 50 ms and what they raise ends the call.
+Arrays are one-dimensional, contiguous, aligned and native-endian; values, weights, points and gradients are
+float16, float32 or float64, each free of the others. Bad input raises ValueError, running out of memory
+MemoryError. The GIL is released; on the main thread signal handlers run about every 50 ms and what they raise
+ends the call.
 """
 
 from typing import Any, Literal

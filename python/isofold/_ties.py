@@ -11,10 +11,11 @@ from isofold._arrays import FloatArray
 
 
 def tie_groups(scores: FloatArray, tolerance: float) -> NDArray[np.int64]:
-    """Offsets of the groups in `scores`, sorted and not empty: from 0 to their number, one entry more than groups.
+    """Offsets of the groups in `scores`, sorted and not empty: from 0 to their number, one entry more than
+    groups.
 
-    Equal scores share a group (-0.0 equals 0.0). With a positive tolerance a group takes in every score whose exact
-    distance from the group's first is smaller than that.
+    Equal scores share a group (-0.0 equals 0.0). With a positive tolerance a group takes in every score whose
+    exact distance from the group's first is smaller than that.
     """
     if tolerance == 0:
         starts = np.flatnonzero(scores[1:] != scores[:-1]) + 1
@@ -30,8 +31,8 @@ def _ends_within(scores: NDArray[np.float64], tolerance: float) -> NDArray[np.in
     """For each score, where the first later one lies that is not closer than the tolerance."""
     with np.errstate(over="ignore", invalid="ignore"):
         limit: NDArray[Any] = scores + tolerance
-        # Knuth's two-sum: limit + error is the exact sum. A score below the exact sum is at most the rounded one
-        # where that was rounded down, and less than the rounded one otherwise.
+        # Knuth's two-sum: limit + error is the exact sum. A score below the exact sum is at most the rounded
+        # one where that was rounded down, and less than the rounded one otherwise.
         part = limit - scores
         error = (scores - (limit - part)) + (tolerance - part)
     below = np.searchsorted(scores, limit, side="left")

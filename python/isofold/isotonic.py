@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
-from isofold._arrays import FloatArray, fit_bounds, flat, normalize_axis, real_array, row_offsets, thread_count
+from isofold._arrays import (
+    FloatArray,
+    fit_bounds,
+    flat,
+    normalize_axis,
+    real_array,
+    row_offsets,
+    thread_count,
+)
 
 __all__ = ["IsotonicResult", "isotonic_gradient", "isotonic_regression"]
 
@@ -45,9 +53,9 @@ class _Problem:
 class IsotonicResult:
     """What `isotonic_regression` returns. Immutable, picklable, comparable with ==.
 
-    Blocks are the maximal runs of equal exact mean, numbered over all rows one after another; they do not depend on
-    how the fit was computed, and y_min and y_max do not change them. Positions are flat: for a batch they count
-    through ``np.moveaxis(y, axis, -1)`` in C order.
+    Blocks are the maximal runs of equal exact mean, numbered over all rows one after another; they do not
+    depend on how the fit was computed, and y_min and y_max do not change them. Positions are flat: for a
+    batch they count through ``np.moveaxis(y, axis, -1)`` in C order.
 
     Attributes
     ----------
@@ -56,15 +64,15 @@ class IsotonicResult:
     weights : float64 ndarray of shape (number of blocks,)
         Each block's total weight, the exact sum rounded once; without weights, its length.
     blocks : int64 ndarray of shape (number of blocks + 1,)
-        Where each block starts, and after the last one the number of elements: block j holds the flat elements
-        ``blocks[j]`` to ``blocks[j + 1] - 1``. For one row these are SciPy's blocks.
+        Where each block starts, and after the last one the number of elements: block j holds the flat
+        elements ``blocks[j]`` to ``blocks[j + 1] - 1``. For one row these are SciPy's blocks.
     block_offsets : int64 ndarray of shape (number of rows + 1,)
         Row r owns blocks ``block_offsets[r]`` to ``block_offsets[r + 1] - 1``. An empty row owns none.
 
     Notes
     -----
-    For `isotonic_gradient` the result keeps y and the weights, by reference where they needed no conversion: a
-    gradient taken after they were changed in place would belong to the changed values.
+    For `isotonic_gradient` the result keeps y and the weights, by reference where they needed no conversion:
+    a gradient taken after they were changed in place would belong to the changed values.
     """
 
     __slots__ = ("_block_offsets", "_blocks", "_problem", "_starts", "_weights", "x")
@@ -166,19 +174,20 @@ def isotonic_regression(
 ) -> IsotonicResult:
     """The non-decreasing rows nearest to those of `y` in weighted least squares, exact and rounded once.
 
-    Every fitted value is the exact real mean of its block, for the floats given, rounded once to y's dtype (nearest,
-    ties to even). So the fit never steps the wrong way, stays within its row's range, leaves a sorted row as it is,
-    is idempotent, and is the same to the bit for a row alone or in any batch, on any number of threads.
+    Every fitted value is the exact real mean of its block, for the floats given, rounded once to y's dtype
+    (nearest, ties to even). So the fit never steps the wrong way, stays within its row's range, leaves a
+    sorted row as it is, is idempotent, and is the same to the bit for a row alone or in any batch, on any
+    number of threads.
 
     Parameters
     ----------
     y : array_like of real numbers, any shape with at least one dimension
-        float16, float32 and float64 are fitted as they are; integers and booleans become float64, those beyond 2**53
-        rounded. Any strides, alignment and byte order; never written to. Must be finite.
+        float16, float32 and float64 are fitted as they are; integers and booleans become float64, those
+        beyond 2**53 rounded. Any strides, alignment and byte order; never written to. Must be finite.
     weights : array_like of real numbers, optional
-        Finite and greater than zero. Of y's shape, or one weight for each position of a row (1-D, as long as y along
-        `axis`), or as many dimensions as y with some of size 1, or a scalar. Never rounded to y's dtype: float16,
-        float32 and float64 weights are used as they are.
+        Finite and greater than zero. Of y's shape, or one weight for each position of a row (1-D, as long as
+        y along `axis`), or as many dimensions as y with some of size 1, or a scalar. Never rounded to y's
+        dtype: float16, float32 and float64 weights are used as they are.
     increasing : bool
         False fits non-increasing rows.
     y_min, y_max : float, optional
@@ -189,8 +198,8 @@ def isotonic_regression(
         For a 1-D y that holds rows of different lengths one after another: row r is
         ``y[offsets[r]:offsets[r + 1]]``. Starts at 0, never falls, ends at ``len(y)``.
     threads : int, optional
-        How many threads to use, the calling one included; by default the environment's ISOFOLD_NUM_THREADS, else the
-        processors that this process may use. Changes no bit.
+        How many threads to use, the calling one included; by default the environment's ISOFOLD_NUM_THREADS,
+        else the processors that this process may use. Changes no bit.
 
     Returns
     -------
@@ -200,21 +209,22 @@ def isotonic_regression(
     Raises
     ------
     ValueError
-        A NaN or infinity in y, a weight that is not finite and greater than zero (naming row and position), weights
-        of the wrong shape, bad offsets, an axis out of range, y_min above y_max, threads below 1.
+        A NaN or infinity in y, a weight that is not finite and greater than zero (naming row and position),
+        weights of the wrong shape, bad offsets, an axis out of range, y_min above y_max, threads below 1.
     TypeError
-        Masked arrays; dtypes that are not real numbers (complex, object, strings, dates) or are wider than float64.
+        Masked arrays; dtypes that are not real numbers (complex, object, strings, dates) or are wider than
+        float64.
     MemoryError
         Out of memory.
 
     Notes
     -----
-    O(n) work for n elements apart from a merge tree of O(m log m) for the m chunks of a long row. The GIL is released
-    and signals such as KeyboardInterrupt are served while it runs.
+    O(n) work for n elements apart from a merge tree of O(m log m) for the m chunks of a long row. The GIL is
+    released and signals such as KeyboardInterrupt are served while it runs.
 
-    The fit is the slope of the lower convex hull of the running totals (Barlow, Bartholomew, Bremner and Brunk 1972,
-    Statistical Inference under Order Restrictions); chunk hulls are merged as in 'Merge Hulls Without Copying
-    Vertices', sections 3 and 4.
+    The fit is the slope of the lower convex hull of the running totals (Barlow, Bartholomew, Bremner and
+    Brunk 1972, Statistical Inference under Order Restrictions); chunk hulls are merged as in 'Merge Hulls
+    Without Copying Vertices', sections 3 and 4.
 
     Examples
     --------
@@ -233,9 +243,9 @@ def isotonic_regression(
 def isotonic_gradient(result: IsotonicResult, grad: ArrayLike) -> tuple[FloatArray, FloatArray | None]:
     """The gradient of a loss in y and in the weights, from its gradient in the fit.
 
-    Within a block of weight W, with G the sum of `grad` over the block and S that of w y:
-    dL/dy_i = w_i G / W, the exact value rounded once; dL/dw_i = (y_i - m) q with m = S / W and q = G / W each rounded
-    once to float64, in float64, then rounded to its dtype, and 0 in blocks of one element. Elements whose fit lies
+    Within a block of weight W, with G the sum of `grad` over the block and S that of w y: dL/dy_i = w_i G /
+    W, the exact value rounded once; dL/dw_i = (y_i - m) q with m = S / W and q = G / W each rounded once to
+    float64, in float64, then rounded to its dtype, and 0 in blocks of one element. Elements whose fit lies
     strictly outside y_min and y_max get 0. A block in which `grad` is NaN or infinite is NaN.
 
     Parameters
@@ -338,8 +348,8 @@ def _spread_weights(weights: ArrayLike, shape: tuple[int, ...], axis: int) -> Fl
         except ValueError:
             pass
     raise ValueError(
-        f"weights has shape {array.shape}: it must be that of y, {shape}, or ({shape[axis]},) for one weight a "
-        f"position along axis {axis}, or broadcast to that of y with as many dimensions"
+        f"weights has shape {array.shape}: it must be that of y, {shape}, or ({shape[axis]},) for one weight "
+        f"a position along axis {axis}, or broadcast to that of y with as many dimensions"
     )
 
 
@@ -374,7 +384,8 @@ def _fit(
 
 
 def _blame(problem: _Problem, array: FloatArray, name: str, *, positive: bool) -> None:
-    """Raises for the first bad element of `array`, if there is one. The library has refused the call already."""
+    """Raises for the first bad element of `array`, if there is one. The library has refused the call
+    already."""
     bad = ~np.isfinite(array)
     if positive:
         bad |= ~(array > 0)

@@ -1,14 +1,16 @@
 """scikit-learn's isotonic regression, computed by isofold: same names, arguments, attributes and conventions.
 
-Replace ``from sklearn.isotonic import IsotonicRegression`` by ``from isofold.sklearn import IsotonicRegression``.
-Values agree with scikit-learn's to rounding, not to the bit. What differs, on purpose:
+Replace ``from sklearn.isotonic import IsotonicRegression`` by ``from isofold.sklearn import
+IsotonicRegression``. Values agree with scikit-learn's to rounding, not to the bit. What differs, on purpose:
 
 - only equal scores are pooled. scikit-learn also pools scores closer than an absolute 1e-15 (float64) or 1e-6
   (float32), which destroys small scores; `merge_tolerance` brings that back for those who want it;
-- a group of equal scores is pooled exactly: its mean is never rounded before the fit. Nor are labels and weights
+- a group of equal scores is pooled exactly: its mean is never rounded before the fit. Nor are labels and
+  weights
   rounded to the scores' dtype;
 - a negative sample weight, and y_min above y_max, are a ValueError;
-- ``increasing='auto'`` without a correlation to go by (constant scores or labels, one sample) means increasing.
+- ``increasing='auto'`` without a correlation to go by (constant scores or labels, one sample) means
+  increasing.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from isofold import _native
 from isofold._arrays import FloatArray, fit_bounds, flat, thread_count
 from isofold._ties import tie_groups
-from isofold.isotonic import _fit, _pose, _Problem
+from isofold.isotonic import _fit, _pose
 
 __all__ = ["IsotonicRegression", "check_increasing", "isotonic_regression"]
 
@@ -84,22 +86,22 @@ def isotonic_regression(
 class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Isotonic regression of y on a score; a drop-in for `sklearn.isotonic.IsotonicRegression`.
 
-    Predictions interpolate linearly between the fitted scores: the exact value on the stored knots, rounded once, and
-    so monotone without exception.
+    Predictions interpolate linearly between the fitted scores: the exact value on the stored knots, rounded
+    once, and so monotone without exception.
 
     Parameters
     ----------
     y_min, y_max : float, default=None
         Predictions are clipped to these.
     increasing : bool or 'auto', default=True
-        The direction of the curve. 'auto' takes the sign of Spearman's rank correlation, and increasing where there
-        is none (constant scores or labels, or a single sample).
+        The direction of the curve. 'auto' takes the sign of Spearman's rank correlation, and increasing where
+        there is none (constant scores or labels, or a single sample).
     out_of_bounds : {'nan', 'clip', 'raise'}, default='nan'
-        What a score outside the training scores gets: NaN, the value at the nearest end, or a ValueError. A curve of
-        a single score predicts its value everywhere.
+        What a score outside the training scores gets: NaN, the value at the nearest end, or a ValueError. A
+        curve of a single score predicts its value everywhere.
     merge_tolerance : float, default=0.0
-        Scores closer than this to the first of their group share one value, groups being formed from the lowest
-        score upwards. 0 pools equal scores only.
+        Scores closer than this to the first of their group share one value, groups being formed from the
+        lowest score upwards. 0 pools equal scores only.
     threads : int, default=None
         See `isofold.isotonic_regression`.
 
@@ -118,8 +120,8 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
 
     Notes
     -----
-    Sorting takes O(n log n), the fit O(n), a prediction O(log k) for k thresholds. Tied scores take one value, the
-    'secondary' approach of de Leeuw, Hornik and Mair 2009 (Isotone Optimization in R, section 2).
+    Sorting takes O(n log n), the fit O(n), a prediction O(log k) for k thresholds. Tied scores take one
+    value, the 'secondary' approach of de Leeuw, Hornik and Mair 2009 (Isotone Optimization in R, section 2).
 
     Examples
     --------
@@ -160,8 +162,8 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         y : array-like of shape (n_samples,)
             Targets, finite; float32 and float64 are used as they are.
         sample_weight : array-like of shape (n_samples,), default=None
-            Finite weights of at least zero, in their own dtype. A weight of zero leaves its sample out; any other
-            stands for as many repetitions.
+            Finite weights of at least zero, in their own dtype. A weight of zero leaves its sample out; any
+            other stands for as many repetitions.
 
         Returns
         -------
@@ -170,16 +172,18 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         Raises
         ------
         ValueError
-            Arrays that are empty, not finite, of different lengths or of more than one feature; a negative weight, or
-            none above zero; parameters out of range.
+            Arrays that are empty, not finite, of different lengths or of more than one feature; a negative
+            weight, or none above zero; parameters out of range.
         """
-        scores = check_array(X, input_name="X", dtype=list(_FLOATS), ensure_2d=False)
-        targets = column_or_1d(
-            check_array(y, input_name="y", dtype=list(_FLOATS), ensure_2d=False), warn=True
-        )
-        check_consistent_length(scores, targets, sample_weight)
-        self.X_thresholds_, self.y_thresholds_ = self._build_y(scores, targets, sample_weight)
-        self._build_f(self.X_thresholds_, self.y_thresholds_)
+        if y is None:
+            raise ValueError("IsotonicRegression requires y to be passed, but the target y is None")
+        with _native.DefaultFloatEnvironment():
+            scores = check_array(X, input_name="X", dtype=list(_FLOATS), ensure_2d=False)
+            targets = check_array(y, input_name="y", dtype=list(_FLOATS), ensure_2d=False)
+            targets = column_or_1d(targets, warn=True)
+            check_consistent_length(scores, targets, sample_weight)
+            self.X_thresholds_, self.y_thresholds_ = self._build_y(scores, targets, sample_weight)
+            self._build_f(self.X_thresholds_, self.y_thresholds_)
         return self
 
     def predict(self, T: ArrayLike) -> FloatArray:
@@ -206,7 +210,7 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         return self._transform(T)
 
     def get_feature_names_out(self, input_features: object = None) -> NDArray[np.object_]:
-        """The name of the output column: the class's name in lower case, and 0. `input_features` is ignored."""
+        """The output column's name: the class's, in lower case, and 0. `input_features` is ignored."""
         check_is_fitted(self, "f_")
         return np.asarray([f"{type(self).__name__.lower()}0"], dtype=object)
 
@@ -217,65 +221,64 @@ class IsotonicRegression(RegressorMixin, TransformerMixin, BaseEstimator):  # ty
         sample_weight: ArrayLike | None,
         trim_duplicates: bool = True,
     ) -> tuple[FloatArray, FloatArray]:
-        """The knots; sets increasing_, X_min_ and X_max_. Without trimming, a knot for every training score."""
+        """The knots; sets increasing_, X_min_ and X_max_. Untrimmed: one for every training score."""
         self._check_params()
         scores = _one_column(X)
-        with _native.DefaultFloatEnvironment():
-            weights = None
-            if sample_weight is not None:
-                weights = _sample_weights(sample_weight, scores.size)
-                scores, y, weights = _without_zero_weights(scores, y, weights)
-            self.increasing_ = _direction(self.increasing, scores, y)
-            order = np.argsort(scores, kind="stable")
-            scores = scores[order]
-            groups = tie_groups(scores, float(self.merge_tolerance))
-            lower, upper = fit_bounds(self.y_min, self.y_max)
-            fitted, _ = _fit(
-                _Problem(
-                    values=flat(y[order]),
-                    weights=None if weights is None else flat(weights[order]),
-                    offsets=None,
-                    row_length=None,
-                    increasing=self.increasing_,
-                    lower=lower,
-                    upper=upper,
-                    shape=scores.shape,
-                    axis=0,
-                    threads=thread_count(self.threads),
-                ),
-                tie_offsets=None if groups.size - 1 == scores.size else groups,
-                out_dtype=scores.dtype.name,
-                weight_name="sample_weight",
-            )
-            self.X_min_, self.X_max_ = scores[0], scores[-1]
-            # A merged group reaches from its first score to its last: a knot at each, so that all of it shares the
-            # value.
-            ends = np.union1d(groups[:-1], groups[1:] - 1) if self.merge_tolerance > 0 else groups[:-1]
-            knots, values = scores[ends], fitted[ends]
-            distinct = np.concatenate(([True], knots[1:] != knots[:-1]))
-            knots, values = knots[distinct], values[distinct]
-            if trim_duplicates:
-                keep = np.ones(values.size, dtype=bool)
-                keep[1:-1] = (values[1:-1] != values[:-2]) | (values[1:-1] != values[2:])
-                knots, values = knots[keep], values[keep]
+        weights = None
+        if sample_weight is not None:
+            weights = _sample_weights(sample_weight, scores.size)
+            scores, y, weights = _without_zero_weights(scores, y, weights)
+        self.increasing_ = _direction(self.increasing, scores, y)
+        order = np.argsort(scores)
+        scores = scores[order] + 0  # no knot at -0.0
+        groups = tie_groups(scores, float(self.merge_tolerance))
+        problem = _pose(
+            y[order],
+            None if weights is None else weights[order],
+            self.increasing_,
+            self.y_min,
+            self.y_max,
+            axis=-1,
+            offsets=None,
+            threads=self.threads,
+        )
+        fitted, _ = _fit(
+            problem,
+            tie_offsets=None if groups.size - 1 == scores.size else groups,
+            out_dtype=scores.dtype.name,
+            weight_name="sample_weight",
+        )
+        self.X_min_, self.X_max_ = scores[0], scores[-1]
+        # A merged group reaches from its first score to its last: a knot at each, so that all of it shares
+        # the value.
+        ends = np.union1d(groups[:-1], groups[1:] - 1) if self.merge_tolerance > 0 else groups[:-1]
+        knots, values = scores[ends], fitted[ends]
+        keep = np.concatenate(([True], knots[1:] != knots[:-1]))
+        knots, values = knots[keep], values[keep]
+        if trim_duplicates:
+            keep = np.ones(values.size, dtype=bool)
+            keep[1:-1] = (values[1:-1] != values[:-2]) | (values[1:-1] != values[2:])
+            knots, values = knots[keep], values[keep]
         return knots, values
 
     def _build_f(self, X: FloatArray, y: FloatArray) -> None:
         self.f_ = _Curve(X, y, raises=self.out_of_bounds == "raise")
 
     def _transform(self, T: ArrayLike) -> FloatArray:
-        dtype = self.f_.dtype if hasattr(self, "f_") else np.dtype(np.float64)
-        points = _one_column(check_array(T, dtype=dtype, ensure_2d=False))
-        check_is_fitted(self, "f_")
-        return self.f_.evaluate(points, clip=self.out_of_bounds == "clip", threads=thread_count(self.threads))
+        with _native.DefaultFloatEnvironment():
+            dtype = self.f_.dtype if hasattr(self, "f_") else np.dtype(np.float64)
+            points = _one_column(check_array(T, dtype=dtype, ensure_2d=False))
+            check_is_fitted(self, "f_")
+            clip = self.out_of_bounds == "clip"
+            return self.f_.evaluate(points, clip=clip, threads=thread_count(self.threads))
 
     def _check_params(self) -> None:
         if self.increasing not in (True, False, "auto"):
             raise ValueError(f"increasing must be True, False or 'auto', not {self.increasing!r}")
         if self.out_of_bounds not in ("nan", "clip", "raise"):
             raise ValueError(f"out_of_bounds must be 'nan', 'clip' or 'raise', not {self.out_of_bounds!r}")
-        tolerance = self.merge_tolerance
-        if not isinstance(tolerance, Real) or not 0 <= tolerance < np.inf:
+        tolerance: object = self.merge_tolerance
+        if not isinstance(tolerance, Real) or not 0 <= float(tolerance) < np.inf:
             raise ValueError(f"merge_tolerance must be a finite number of at least 0, not {tolerance!r}")
         fit_bounds(self.y_min, self.y_max)
         thread_count(self.threads)
@@ -304,18 +307,18 @@ class _Curve:
         return self.x.dtype
 
     def __call__(self, points: ArrayLike) -> FloatArray:
-        array = np.asarray(points)
-        if array.dtype not in (np.float32, np.float64):
-            array = array.astype(np.float64)
-        return self.evaluate(array, clip=False, threads=0)
+        with _native.DefaultFloatEnvironment():
+            array = np.asarray(points)
+            if array.dtype not in (np.float32, np.float64):
+                array = array.astype(np.float64)
+            return self.evaluate(array, clip=False, threads=0)
 
     def evaluate(self, points: FloatArray, *, clip: bool, threads: int) -> FloatArray:
         values = _native.interpolate(self._x, self._y, flat(points), points.dtype.name, threads)
         values = values.reshape(points.shape)
         if clip or self._x.size == 1:
             return values
-        with _native.DefaultFloatEnvironment():
-            below, above = points < self._x[0], points > self._x[-1]
+        below, above = points < self._x[0], points > self._x[-1]
         if self.raises:
             if below.any():
                 raise ValueError(

@@ -1,11 +1,12 @@
 """Isotonic regression in rational arithmetic: slow, short, and independent of isofold.
 
-Rows are scaled to integers by a power of two, solved by pooling adjacent violators, and only the answer is rounded:
-once, to nearest, ties to even. Zero results are +0.0.
+Rows are scaled to integers by a power of two, solved by pooling adjacent violators, and only the answer is
+rounded: once, to nearest, ties to even. Zero results are +0.0.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -86,7 +87,8 @@ class Block:
 
 @dataclass(frozen=True)
 class Solution:
-    """Maximal blocks of equal exact mean; weights are in units of 2**weight_exponent, values of 2**value_exponent."""
+    """Maximal blocks of equal exact mean; weights are in units of 2**weight_exponent, values of
+    2**value_exponent."""
 
     length: int
     blocks: list[Block]
@@ -137,7 +139,7 @@ def solve(
     weights, weight_exponent = ([1] * len(values), 0) if w is None else to_integers(as_floats(w))
     cuts = list(range(len(values) + 1)) if tie_offsets is None else list(tie_offsets)
     blocks: list[Block] = []
-    for begin, end in zip(cuts[:-1], cuts[1:], strict=True):
+    for begin, end in itertools.pairwise(cuts):
         weight = sum(weights[begin:end])
         total = sign * sum(map(int.__mul__, weights[begin:end], values[begin:end]))
         start = begin
@@ -204,4 +206,8 @@ def interpolate(knots_x: Sequence[float], knots_y: Sequence[float], point: float
 
 def same_bits(a: Array, b: Array) -> bool:
     """Equal dtype, shape and every bit, so that -0.0 is not 0.0 and a NaN equals itself."""
-    return a.dtype == b.dtype and a.shape == b.shape and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+    return (
+        a.dtype == b.dtype
+        and a.shape == b.shape
+        and np.ascontiguousarray(a).tobytes() == np.ascontiguousarray(b).tobytes()
+    )

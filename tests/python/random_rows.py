@@ -1,4 +1,5 @@
-"""Random rows that are hard for floating point: every family in any dtype, with any weights, ties and gradients."""
+"""Random rows that are hard for floating point: every family in any dtype, with any weights, ties and
+gradients."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ def to_finite(values: Array, dtype: str) -> Array:
 
 
 def random_bits(rng: Random, length: int, dtype: str) -> Array:
-    """Every finite number's bits as likely as any other's: all exponents, subnormals, zeros of either sign."""
+    """Every finite number's bits as likely as any other's: all exponents, subnormals, zeros of either
+    sign."""
     size = np.dtype(dtype).itemsize
     values = np.frombuffer(rng.bytes(length * size), dtype=dtype).copy()
     values[~np.isfinite(values)] = 0

@@ -1,7 +1,8 @@
 """`isotonic_regression` as in `scipy.optimize`, computed by isofold.
 
-Takes the same arguments, raises the same messages and returns the same kind of object, so that an import is all there
-is to change. The values agree with SciPy's to rounding, not to the bit: these are exact, rounded once.
+Takes the same arguments, raises the same messages and returns the same kind of object, so that an import is
+all there is to change. The values agree with SciPy's to rounding, not to the bit: these are exact, rounded
+once.
 """
 
 from __future__ import annotations
@@ -55,21 +56,23 @@ def isotonic_regression(y: ArrayLike, *, weights: ArrayLike | None = None, incre
     Returns
     -------
     scipy.optimize.OptimizeResult
-        With ``x``, float64 of shape (n,): the exact fit of y as given (float16 and float32 are not rounded again),
-        rounded once; ``weights``, float64 of shape (b,): each block's total weight; ``blocks``, integers of shape
-        (b + 1,): where each block starts, and n. Without SciPy, an equivalent with attribute and item access.
+        With ``x``, float64 of shape (n,): the exact fit of y as given (float16 and float32 are not rounded
+        again), rounded once; ``weights``, float64 of shape (b,): each block's total weight; ``blocks``,
+        integers of shape (b + 1,): where each block starts, and n. Without SciPy, an equivalent with
+        attribute and item access.
 
     Raises
     ------
     ValueError
-        More than one dimension, weights of another length, weights that are not strictly positive, NaN or infinity.
+        More than one dimension, weights of another length, weights that are not strictly positive, NaN or
+        infinity.
     TypeError
         Arrays that do not hold real numbers.
 
     Notes
     -----
-    O(n) work. Blocks are maximal runs of equal exact mean; SciPy compares rounded means, so where two of those tie by
-    rounding, or fail to, its blocks differ from the exact ones.
+    O(n) work. Blocks are maximal runs of equal exact mean; SciPy compares rounded means, so where two of
+    those tie by rounding, or fail to, its blocks differ from the exact ones.
     """
     values = np.atleast_1d(real_array(y, "y"))
     case_weights = None

@@ -25,9 +25,7 @@ def test_float_dtypes_are_kept(dtype: str) -> None:
     assert x.tolist() == FIT
 
 
-@pytest.mark.parametrize(
-    "dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
-)
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"])
 def test_integers_become_float64(dtype: str) -> None:
     x = isofold.isotonic_regression(np.array(Y, dtype=dtype)).x
     assert x.dtype == np.float64
@@ -49,7 +47,9 @@ def test_integers_over_2_to_the_53_are_rounded_on_conversion() -> None:
 @pytest.mark.parametrize("weight_dtype", ["float16", "float32", "float64", "int64", "uint8", "bool"])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32"])
 def test_weights_have_a_dtype_of_their_own(dtype: str, weight_dtype: str) -> None:
-    result = isofold.isotonic_regression(np.array([3, 1], dtype=dtype), weights=np.ones(2, dtype=weight_dtype))
+    result = isofold.isotonic_regression(
+        np.array([3, 1], dtype=dtype), weights=np.ones(2, dtype=weight_dtype)
+    )
     assert result.x.tolist() == [2, 2]
     assert result.weights.tolist() == [2]
 
@@ -189,7 +189,9 @@ def test_a_bad_weight_is_named(value: float, where: int) -> None:
     w = np.ones(12)
     w[where] = value
     place = rf"at row {where // 4}, position {where % 4}$"
-    with pytest.raises(ValueError, match=rf"^weights must be finite and greater than zero, but is {value} {place}"):
+    with pytest.raises(
+        ValueError, match=rf"^weights must be finite and greater than zero, but is {value} {place}"
+    ):
         isofold.isotonic_regression(np.arange(12.0).reshape(3, 4), weights=w.reshape(3, 4))
 
 
@@ -217,9 +219,9 @@ def test_a_bad_value_in_a_long_row_is_found() -> None:
     ],
 )
 def test_what_does_not_hold_real_numbers_is_a_type_error(value: Any) -> None:
-    with pytest.raises(TypeError, match="^y must hold real numbers, not dtype"):
+    with pytest.raises(TypeError, match=r"^y must hold real numbers, not dtype"):
         isofold.isotonic_regression(value)
-    with pytest.raises(TypeError, match="^weights must hold real numbers, not dtype"):
+    with pytest.raises(TypeError, match=r"^weights must hold real numbers, not dtype"):
         isofold.isotonic_regression([1.0, 2.0], weights=value)
 
 
@@ -237,7 +239,7 @@ def test_masked_arrays_are_refused() -> None:
 
 
 def test_lists_of_different_lengths_point_to_offsets() -> None:
-    with pytest.raises(ValueError, match="y must be a rectangular array .* with offsets"):
+    with pytest.raises(ValueError, match=r"y must be a rectangular array .* with offsets"):
         isofold.isotonic_regression([[1.0, 2.0], [3.0]])
 
 
@@ -327,7 +329,8 @@ def test_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("threads", "error"), [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError), ("2", TypeError)]
+    ("threads", "error"),
+    [(0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError), ("2", TypeError)],
 )
 def test_bad_threads(threads: Any, error: type[Exception]) -> None:
     with pytest.raises(error, match="threads must be"):

@@ -39,7 +39,8 @@ def test_the_derivative_is_that_of_the_fit() -> None:
             moved[0][i] += step
             moved[1][i] -= step
             fits = [
-                isofold.isotonic_regression(m if array is y else y, weights=m if array is w else w).x for m in moved
+                isofold.isotonic_regression(m if array is y else y, weights=m if array is w else w).x
+                for m in moved
             ]
             assert found[i] == pytest.approx(np.dot(grad, fits[0] - fits[1]) / (2 * step), abs=1e-8)
 
@@ -109,7 +110,7 @@ def test_another_shape_is_refused(shape: tuple[int, ...]) -> None:
 
 @pytest.mark.parametrize("grad", [[1j, 1], ["a", "b"], np.ma.masked_array([1.0, 2.0])])
 def test_what_does_not_hold_real_numbers_is_refused(grad: Any) -> None:
-    with pytest.raises(TypeError, match="^grad "):
+    with pytest.raises(TypeError, match=r"^grad "):
         isofold.isotonic_gradient(isofold.isotonic_regression([1.0, 2.0]), grad)
 
 

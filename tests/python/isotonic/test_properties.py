@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -29,7 +30,11 @@ def finite(dtype: str) -> st.SearchStrategy[float]:
 
 def positive(dtype: str) -> st.SearchStrategy[float]:
     return st.floats(
-        min_value=0, exclude_min=True, allow_nan=False, allow_infinity=False, width=WIDTHS[dtype]  # type: ignore[arg-type]
+        min_value=0,
+        exclude_min=True,
+        allow_nan=False,
+        allow_infinity=False,
+        width=WIDTHS[dtype],  # type: ignore[arg-type]
     )
 
 
@@ -53,7 +58,7 @@ def rows(draw: st.DrawFn, max_size: int = 40) -> tuple[Array, Array | None]:
 
 def blocks_of(result: IsotonicResult) -> list[tuple[int, int]]:
     ends = result.blocks.tolist()
-    return list(zip(ends[:-1], ends[1:], strict=True))
+    return list(itertools.pairwise(ends))
 
 
 @given(rows(), st.booleans())
@@ -67,8 +72,8 @@ def test_optimal_by_the_kkt_conditions(row: tuple[Array, Array | None], increasi
     for start, end in blocks_of(result):
         total = sum(map(Fraction.__mul__, weights[start:end], values[start:end]), Fraction(0))
         mean = total / sum(weights[start:end])
-        # Blocks rise strictly, so they are maximal; within one, no prefix lies below the mean (the multipliers of
-        # the order constraints are not negative) and they end at zero.
+        # Blocks rise strictly, so they are maximal; within one, no prefix lies below the mean (the
+        # multipliers of the order constraints are not negative) and they end at zero.
         assert previous is None or previous < mean
         previous = mean
         excess = Fraction(0)
@@ -81,7 +86,9 @@ def test_optimal_by_the_kkt_conditions(row: tuple[Array, Array | None], increasi
 
 
 @given(rows(), st.booleans())
-def test_never_steps_the_wrong_way_and_stays_in_range(row: tuple[Array, Array | None], increasing: bool) -> None:
+def test_never_steps_the_wrong_way_and_stays_in_range(
+    row: tuple[Array, Array | None], increasing: bool
+) -> None:
     y, w = row
     x = isofold.isotonic_regression(y, weights=w, increasing=increasing).x
     assert x.dtype == y.dtype
@@ -160,7 +167,9 @@ def test_a_weight_means_repetition(pairs: list[tuple[float, int]], increasing: b
 
 
 @given(rows(), st.integers(1, 5), st.booleans())
-def test_a_row_in_a_batch_is_the_row_alone(row: tuple[Array, Array | None], copies: int, increasing: bool) -> None:
+def test_a_row_in_a_batch_is_the_row_alone(
+    row: tuple[Array, Array | None], copies: int, increasing: bool
+) -> None:
     y, w = row
     alone = isofold.isotonic_regression(y, weights=w, increasing=increasing)
     batch = np.stack([y if i % 2 == 0 else y[::-1] for i in range(copies)])
@@ -200,7 +209,7 @@ def test_ragged_rows_are_the_rows_alone(row: tuple[Array, Array | None], data: s
     cuts = data.draw(st.lists(st.integers(0, y.size), max_size=6).map(sorted))
     offsets = [0, *cuts, y.size]
     ragged = isofold.isotonic_regression(y, weights=w, offsets=offsets)
-    for r, (begin, end) in enumerate(zip(offsets[:-1], offsets[1:], strict=True)):
+    for r, (begin, end) in enumerate(itertools.pairwise(offsets)):
         alone = isofold.isotonic_regression(y[begin:end], weights=None if w is None else w[begin:end])
         assert oracle.same_bits(ragged.x[begin:end], alone.x)
         first, last = ragged.block_offsets[r : r + 2]

@@ -90,7 +90,8 @@ def test_equality() -> None:
 def test_repr_shows_the_fields() -> None:
     text = repr(isofold.isotonic_regression([2.0, 1.0]))
     assert text == (
-        "IsotonicResult(x=array([1.5, 1.5]), weights=array([2.]), blocks=array([0, 2]), block_offsets=array([0, 1]))"
+        "IsotonicResult(x=array([1.5, 1.5]), weights=array([2.]), blocks=array([0, 2]), "
+        "block_offsets=array([0, 1]))"
     )
 
 

@@ -34,7 +34,9 @@ def curves(draw: st.DrawFn) -> tuple[Array, Array]:
 def points_of(draw: st.DrawFn, x: Array) -> Array:
     dtype = draw(st.sampled_from(["float16", "float32", "float64"]))
     inside = st.floats(x[0], x[-1])
-    values = draw(st.lists(st.one_of(inside, FINITE, st.sampled_from(x.tolist()), NARROW), min_size=1, max_size=8))
+    values = draw(
+        st.lists(st.one_of(inside, FINITE, st.sampled_from(x.tolist()), NARROW), min_size=1, max_size=8)
+    )
     with np.errstate(over="ignore"):
         points: Array = np.array(values).astype(dtype)
     return points[np.isfinite(points)]
@@ -47,7 +49,9 @@ def test_exact_and_rounded_once(curve: tuple[Array, Array], data: st.DataObject,
     values = _native.interpolate(x, y, points, out_dtype)
     expected = [oracle.interpolate(x.tolist(), y.tolist(), float(point), out_dtype) for point in points]
     with np.errstate(over="ignore"):
-        assert oracle.same_bits(values, np.array(expected, dtype=np.float64).astype(out_dtype) + np.array(0, out_dtype))
+        assert oracle.same_bits(
+            values, np.array(expected, dtype=np.float64).astype(out_dtype) + np.array(0, out_dtype)
+        )
 
 
 @given(curves(), st.data())
@@ -69,13 +73,20 @@ def test_monotone_over_neighbouring_floats(curve: tuple[Array, Array], data: st.
 def test_at_the_knots_and_outside() -> None:
     x, y = np.array([0.0, 1.0, 3.0]), np.array([0.1, 0.2, 0.7])
     assert _native.interpolate(x, y, x).tolist() == y.tolist()
-    assert _native.interpolate(x, y, np.array([-1e300, -np.inf, 4.0, np.inf])).tolist() == [0.1, 0.1, 0.7, 0.7]
+    assert _native.interpolate(x, y, np.array([-1e300, -np.inf, 4.0, np.inf])).tolist() == [
+        0.1,
+        0.1,
+        0.7,
+        0.7,
+    ]
     assert np.isnan(_native.interpolate(x, y, np.array([np.nan, 1.0]))).tolist() == [True, False]
     assert _native.interpolate(x, y, np.array([], dtype=np.float32)).dtype == np.float32
 
 
 def test_one_knot_is_a_constant() -> None:
-    values = _native.interpolate(np.array([2.0]), np.array([0.3]), np.array([-5, 2, 7], dtype=np.float16), "float64")
+    values = _native.interpolate(
+        np.array([2.0]), np.array([0.3]), np.array([-5, 2, 7], dtype=np.float16), "float64"
+    )
     assert values.tolist() == [0.3, 0.3, 0.3]
 
 
@@ -86,7 +97,13 @@ def test_the_whole_range_of_doubles() -> None:
 
 @pytest.mark.parametrize(
     ("x", "y"),
-    [([], []), ([1.0, 1.0], [0.0, 1.0]), ([2.0, 1.0], [0.0, 1.0]), ([0.0, math.nan], [0.0, 1.0]), ([0.0], [math.inf])],
+    [
+        ([], []),
+        ([1.0, 1.0], [0.0, 1.0]),
+        ([2.0, 1.0], [0.0, 1.0]),
+        ([0.0, math.nan], [0.0, 1.0]),
+        ([0.0], [math.inf]),
+    ],
 )
 def test_bad_knots(x: list[float], y: list[float]) -> None:
     with pytest.raises(ValueError, match="knots"):

@@ -15,7 +15,10 @@ from isofold.sklearn import IsotonicRegression
 def test_calls_from_a_thread_pool() -> None:
     rng = np.random.default_rng(6)
     jobs = [
-        (rng.standard_normal(int(rng.integers(0, 20_000))).astype(rng.choice(["float32", "float64"])), bool(i % 2))
+        (
+            rng.standard_normal(int(rng.integers(0, 20_000))).astype(rng.choice(["float32", "float64"])),
+            bool(i % 2),
+        )
         for i in range(60)
     ]
 

@@ -40,7 +40,10 @@ globals().update(_tests)
 
 def test_suite_is_the_real_one() -> None:
     assert len(_tests) >= 38
-    assert _tests["test_isotonic_thresholds"].__globals__["IsotonicRegression"] is isofold.sklearn.IsotonicRegression
+    assert (
+        _tests["test_isotonic_thresholds"].__globals__["IsotonicRegression"]
+        is isofold.sklearn.IsotonicRegression
+    )
 
 
 @pytest.mark.parametrize(
@@ -51,7 +54,8 @@ def test_pooling_of_nearly_equal_scores_is_merge_tolerance(dtype: type, expected
     values = np.array([0, 1, 2, 3], dtype=dtype)
     tolerance = float(np.finfo(dtype).resolution)
     merged = isofold.sklearn.IsotonicRegression(merge_tolerance=tolerance).fit(scores, values)
-    # A group keeps a knot at either end, so that all its scores share its value: scikit-learn's are the first ones.
+    # A group keeps a knot at either end, so that all its scores share its value: scikit-learn's are the first
+    # ones.
     first = np.concatenate(([True], np.diff(merged.y_thresholds_) != 0))
     assert_array_equal(merged.X_thresholds_[first], np.array(expected, dtype=dtype))
 
