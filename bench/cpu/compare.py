@@ -102,7 +102,7 @@ def main() -> None:
     out = options.out
     if out is None and not (options.family or options.n or options.no_memory):
         out = RESULTS / f"cpu-{datetime.date.today().isoformat()}.json"
-    console = Console(width=max(150, Console().width))
+    console = Console(width=max(164, Console().width))
     about = machine.describe()
     console.print(", ".join(f"{name}: {value}" for name, value in about.items()), highlight=False)
     load_before = os.getloadavg()
