@@ -90,7 +90,7 @@ def collect(
 
     # Adding +0.0 turns -0.0 into +0.0, so that equal scores have equal bits.
     score_column = score_column.astype(np.float64) + 0.0
-    label_column = label_column.astype(np.float64) + 0.0
+    label_column = label_column.astype(np.float64)
     weights: Float64Array | None = None
     if sample_weight is not None:
         weight_column = as_column(sample_weight, "sample_weight")

@@ -155,8 +155,6 @@ class PlattScaling:
         self._deviation = deviation if x[0] != x[-1] and deviation > 0.0 else math.inf
         z = (x - self._centre) / self._deviation
         self._slope, self._intercept = _maximise_likelihood(z, targets, weights)
-        if math.isinf(self._deviation):
-            self._slope = 0.0
         with np.errstate(over="ignore"):
             self.slope_ = float(np.ldexp(self._slope / self._deviation, -self._exponent))
         self.intercept_ = self._intercept - self._slope * self._centre / self._deviation

@@ -103,6 +103,19 @@ def test_order_of_rows_changes_no_bit() -> None:
     assert (one.slope_, one.intercept_) == (dropped.slope_, dropped.intercept_)
 
 
+def test_order_of_tied_rows_changes_no_bit() -> None:
+    random = np.random.default_rng(4)
+    scores, labels, weights = (
+        random.integers(1, 9, 501) / 10,
+        random.integers(0, 3, 501) / 2,
+        random.random(501),
+    )
+    order = random.permutation(501)
+    one = PlattScaling().fit(scores, labels, weights)
+    other = PlattScaling().fit(scores[order], labels[order], weights[order])
+    assert (one.slope_, one.intercept_) == (other.slope_, other.intercept_)
+
+
 def test_a_calibrated_score_is_left_nearly_alone() -> None:
     random = np.random.default_rng(9)
     scores = random.random(200_000)

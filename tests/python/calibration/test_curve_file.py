@@ -63,6 +63,13 @@ def test_spelling_and_order_are_free() -> None:
     assert Calibrator.from_json(text).to_json() == sample().to_json()
 
 
+def test_a_zero_is_positive() -> None:
+    curve = Calibrator().fit([0.0, 1.0], [0, 1])
+    copy = Calibrator.from_json(curve.to_json().replace("[0.0,", "[-0.0,"))
+    assert oracle.same_bits(copy.knots_x_, curve.knots_x_)
+    assert oracle.same_bits(copy.knots_y_, curve.knots_y_)
+
+
 def replaced(key: str, value: Any) -> str:
     content = json.loads(sample().to_json())
     content[key] = value

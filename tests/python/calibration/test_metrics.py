@@ -284,3 +284,28 @@ def test_scikit_learn_agrees() -> None:
     table = reliability(labels, predictions, n_bins=10)
     np.testing.assert_allclose(table.observed_rate, rate, rtol=1e-13)
     np.testing.assert_allclose(table.mean_prediction, mean, rtol=1e-13)
+
+
+def test_running_weights_that_round_differently_in_another_order() -> None:
+    """Summed in the rows' order, these weights put the middle score left or right of the cut."""
+    predictions = np.repeat([0.2, 0.5, 0.8], [3, 1, 2])
+    weights, order = np.array([0.3, 0.4, 0.1, 0.6, 0.2, 0.6]), np.array([3, 2, 5, 4, 0, 1])
+    one, other = (
+        reliability(
+            np.zeros(6), predictions[rows], sample_weight=weights[rows], n_bins=2, strategy="quantile"
+        )
+        for rows in (np.arange(6), order)
+    )
+    assert one.count.tolist() == other.count.tolist()
+
+
+def test_rounding_gives_no_negative_term() -> None:
+    """The unclipped miscalibration is -7e-33 here."""
+    terms = brier_decomposition(
+        [1.0, 0.0], [0.5278179636099126] * 2, sample_weight=[0.24263189269323926, 0.21705669204874944]
+    )
+    assert terms.miscalibration == 0.0
+
+
+def test_log_loss_of_a_tiny_prediction_is_not_lost() -> None:
+    assert log_loss([0], [1e-20], epsilon=1e-30).value == pytest.approx(1e-20, rel=1e-15, abs=0)
