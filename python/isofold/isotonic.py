@@ -384,8 +384,7 @@ def _fit(
 
 
 def _blame(problem: _Problem, array: FloatArray, name: str, *, positive: bool) -> None:
-    """Raises for the first bad element of `array`, if there is one. The library has refused the call
-    already."""
+    """Raises for the first bad element of `array`, if any: the library has refused the call already."""
     bad = ~np.isfinite(array)
     if positive:
         bad |= ~(array > 0)

@@ -1,5 +1,4 @@
-"""Random rows that are hard for floating point: every family in any dtype, with any weights, ties and
-gradients."""
+"""Random rows that are hard for floating point: any family, dtype, weights, ties and gradients."""
 
 from __future__ import annotations
 
@@ -28,6 +27,8 @@ class Row:
     upper: float
     grad: Array
     out_dtype: str
+    threads: int
+    chunk_size: int
 
 
 def to_finite(values: Array, dtype: str) -> Array:
@@ -37,8 +38,7 @@ def to_finite(values: Array, dtype: str) -> Array:
 
 
 def random_bits(rng: Random, length: int, dtype: str) -> Array:
-    """Every finite number's bits as likely as any other's: all exponents, subnormals, zeros of either
-    sign."""
+    """Any finite number's bits alike: all exponents, subnormals, zeros of either sign."""
     size = np.dtype(dtype).itemsize
     values = np.frombuffer(rng.bytes(length * size), dtype=dtype).copy()
     values[~np.isfinite(values)] = 0
@@ -214,4 +214,6 @@ def random_row(rng: Random) -> Row:
         upper=upper,
         grad=grad,
         out_dtype=str(rng.choice(DTYPES)) if rng.random() < 0.3 else dtype,
+        threads=int(rng.choice([1, 1, 1, 2, 7])),
+        chunk_size=int(rng.choice([0, 32, 64])),
     )

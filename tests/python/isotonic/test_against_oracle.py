@@ -31,11 +31,12 @@ def check_row(row: Row) -> None:
         row.upper,
         row.tie_offsets,
         row.out_dtype,
-        1,
+        row.threads,
+        row.chunk_size,
     )
     assert oracle.same_bits(starts, solution.flags()), "block starts"
     assert oracle.same_bits(fitted, solution.fit(row.out_dtype, row.lower, row.upper)), "fit"
-    weights = _native.block_weights(row.y, row.w, None, None, starts, 1)
+    weights = _native.block_weights(row.y, row.w, None, None, starts, row.threads)
     assert weights.tolist() == solution.block_weights(), "block weights"
 
     weight_dtype = row.out_dtype if row.w is None else row.w.dtype.name
@@ -54,7 +55,7 @@ def check_row(row: Row) -> None:
         row.grad,
         True,
         row.out_dtype,
-        1,
+        row.threads,
     )
     assert found[1] is not None
     assert oracle.same_bits(found[0], expected[0]), "gradient in y"

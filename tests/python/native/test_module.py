@@ -1,5 +1,4 @@
-"""The private native module refuses what could touch memory out of bounds, and its stub says what is
-there."""
+"""The native module refuses what could touch memory out of bounds, and its stub says what is there."""
 
 from __future__ import annotations
 
