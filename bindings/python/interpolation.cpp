@@ -21,9 +21,8 @@ nb::object interpolate_points(const Doubles& knots_x, const Doubles& knots_y, co
   const Output out = make_output(out_type, count);
   SignalPoll poll;
   const Executor executor = make_executor(threads, 0, "cpu", poll);
-  call_without_gil([&] {
-    return interpolate(knots, point_view, count, MutableArray{out.data, out_type}, executor);
-  });
+  call_without_gil(
+      [&] { return interpolate(knots, point_view, count, MutableArray{out.data, out_type}, executor); });
   return out.array;
 }
 
