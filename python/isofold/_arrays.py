@@ -47,6 +47,8 @@ def real_array(value: ArrayLike, name: str) -> FloatArray:
 def flat(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     """`array` in C order as one contiguous, aligned, native-endian dimension: a view where it already is
     that."""
+    if array.dtype.isnative and array.flags.c_contiguous and array.flags.aligned:
+        return array.reshape(-1)
     native = array.dtype.newbyteorder("=")
     return np.require(array, dtype=native, requirements=["C_CONTIGUOUS", "ALIGNED"]).reshape(-1)
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -22,8 +21,7 @@ from isofold._arrays import (
 __all__ = ["IsotonicResult", "isotonic_gradient", "isotonic_regression"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Problem:
+class _Problem(NamedTuple):
     """A batch of rows laid out flat, as the native module takes it."""
 
     values: FloatArray
@@ -112,8 +110,11 @@ class IsotonicResult:
     @property
     def blocks(self) -> NDArray[np.int64]:
         if self._blocks is None:
-            starts = np.flatnonzero(self._starts)
-            self._assign({"_blocks": np.append(starts, self._starts.size).astype(np.int64, copy=False)})
+            starts = np.flatnonzero(self._starts.view(np.bool_))
+            blocks = np.empty(starts.size + 1, dtype=np.int64)
+            blocks[:-1] = starts
+            blocks[-1] = self._starts.size
+            self._assign({"_blocks": blocks})
         assert self._blocks is not None
         return self._blocks
 
@@ -314,7 +315,7 @@ def _pose(
     if not isinstance(increasing, (bool, np.bool_)):
         raise TypeError(f"increasing must be True or False, not {increasing!r}")
     lower, upper = fit_bounds(y_min, y_max)
-    rows = np.moveaxis(values, along, -1)
+    rows = values if along == values.ndim - 1 else np.moveaxis(values, along, -1)
     ragged = None
     if offsets is not None:
         if values.ndim != 1:
@@ -338,7 +339,7 @@ def _spread_weights(weights: ArrayLike, shape: tuple[int, ...], axis: int) -> Fl
     """The weights over y's shape, with the fitted axis moved to the end."""
     array = real_array(weights, "weights")
     if array.shape == shape:
-        return np.moveaxis(array, axis, -1)
+        return array if axis == array.ndim - 1 else np.moveaxis(array, axis, -1)
     if array.ndim == 1 and len(shape) > 1 and array.size == shape[axis]:
         rows = (*shape[:axis], *shape[axis + 1 :], shape[axis])
         return np.broadcast_to(array, rows)
