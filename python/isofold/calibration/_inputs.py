@@ -63,11 +63,20 @@ class Observations:
 
         Rows that tie in all three are identical, so what follows no longer depends on the order of the rows.
         """
-        label_key = self.labels if rising_labels else -self.labels
-        keys = (label_key, self.scores) if self.weights is None else (self.weights, label_key, self.scores)
-        order = np.lexsort(keys)
+        # Sorting by score alone is several times faster; only rows that tie in it need more keys.
+        order = np.argsort(self.scores)
+        scores = self.scores[order]
+        equal = scores[1:] == scores[:-1]
+        if equal.any():
+            tied = np.concatenate((equal, [False])) | np.concatenate(([False], equal))
+            rows = order[tied]
+            labels = self.labels[rows] if rising_labels else -self.labels[rows]
+            keys: tuple[Float64Array, ...] = (labels, self.scores[rows])
+            if self.weights is not None:
+                keys = (self.weights[rows], *keys)
+            order[tied] = rows[np.lexsort(keys)]
         weights = None if self.weights is None else self.weights[order]
-        return Observations(self.scores[order], self.labels[order], weights)
+        return Observations(scores, self.labels[order], weights)
 
 
 def collect(
@@ -89,19 +98,19 @@ def collect(
     check_in_unit_interval(label_column, "labels")
 
     # Adding +0.0 turns -0.0 into +0.0, so that equal scores have equal bits.
-    score_column = score_column.astype(np.float64) + 0.0
-    label_column = label_column.astype(np.float64)
+    wide_scores: Float64Array = score_column.astype(np.float64) + 0.0
+    wide_labels: Float64Array = label_column.astype(np.float64)
     weights: Float64Array | None = None
     if sample_weight is not None:
         weight_column = as_column(sample_weight, "sample_weight")
-        check_length(weight_column, "sample_weight", score_column.shape[0], scores_name)
+        check_length(weight_column, "sample_weight", len(wide_scores), scores_name)
         check_finite(weight_column, "sample_weight")
         _raise_first(weight_column < 0, weight_column, "sample_weight", "not be negative")
-        kept = weight_column > 0
         weights = weight_column.astype(np.float64)
+        kept = weights > 0
         if not kept.all():
-            score_column, label_column, weights = score_column[kept], label_column[kept], weights[kept]
-    if score_column.shape[0] == 0:
+            wide_scores, wide_labels, weights = wide_scores[kept], wide_labels[kept], weights[kept]
+    if len(wide_scores) == 0:
         reason = "is empty" if sample_weight is None else "has no entry of positive weight"
         raise ValueError(f"{scores_name} {reason}")
-    return Observations(score_column, label_column, weights)
+    return Observations(wide_scores, wide_labels, weights)
