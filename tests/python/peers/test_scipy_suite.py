@@ -1,6 +1,7 @@
 """SciPy's own tests of isotonic regression, from the installed wheel, with isofold.compat.scipy swapped in.
 
-All of them pass; test_simple_pava tests SciPy's private kernel and stays SciPy's.
+All of them pass; test_simple_pava tests SciPy's private kernel and stays SciPy's. (SciPy 1.12 refused a
+scalar y with a scalar weight, which later versions take as rows of one: of its tests that one case fails.)
 """
 
 from __future__ import annotations
