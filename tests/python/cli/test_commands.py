@@ -360,4 +360,6 @@ def test_apply_holds_no_more_than_batches(tmp_path: Path) -> None:
             [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
         )
         peaks.append(int(run.stdout.split()[-1]))
+    data.unlink()  # large, and pytest keeps folders
+    (tmp_path / "out.arrow").unlink()
     assert peaks[1] < peaks[0] + 40, peaks

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import os
-import pty
 import re
-import select
-import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -317,111 +313,6 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     )
     assert run.stderr.splitlines()[0] == "isofold: closed.parquet: cannot be opened: Permission denied"
     assert run.returncode != 0
-
-
-def slow_file(folder: Path) -> tuple[Path, Path]:
-    """A CSV that takes some seconds, and a curve."""
-    data, curve = folder / "a.csv", folder / "curve.json"
-    text(data, CSV + "a longer field to copy,0.5,1\n" * 6_000_000)
-    Calibrator().fit([0, 1], [0, 1]).save(curve)
-    return data, curve
-
-
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_leaves_nothing_behind(tmp_path: Path, number: signal.Signals) -> None:
-    data, curve = slow_file(tmp_path)
-    out = text(tmp_path / "out.csv", "old")
-    command = [
-        sys.executable,
-        "-m",
-        "isofold.cli",
-        "apply",
-        str(curve),
-        str(data),
-        "--score",
-        "score",
-        "--out",
-        str(out),
-    ]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    deadline = time.monotonic() + 60
-    while not any(
-        name.endswith(".part") and (tmp_path / name).stat().st_size > 10**6 for name in os.listdir(tmp_path)
-    ):
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(number)
-    stdout, stderr = process.communicate(timeout=60)
-    assert process.returncode == 128 + number
-    assert stderr == f"isofold: {'interrupted' if number == signal.SIGINT else 'terminated'}\n"
-    assert stdout == ""
-    assert sorted(os.listdir(tmp_path)) == ["a.csv", "curve.json", "out.csv"]
-    assert out.read_text() == "old"
-
-
-def test_a_full_disk_is_one_line_and_nothing_is_left(tmp_path: Path) -> None:
-    data, curve = (
-        parquet(tmp_path / "a.parquet", score=np.random.default_rng(0).random(3)),
-        tmp_path / "curve.json",
-    )
-    pyarrow.parquet.write_table(pa.table({"score": np.random.default_rng(0).random(500_000)}), data)
-    Calibrator().fit([0, 1], [0, 1]).save(curve)
-    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); "
-    limit += "resource.setrlimit(resource.RLIMIT_FSIZE, (10**6, 10**6)); from isofold.cli import main; main()"
-    out = tmp_path / "o.parquet"
-    command = [
-        sys.executable,
-        "-c",
-        limit,
-        "apply",
-        str(curve),
-        str(data),
-        "--score",
-        "score",
-        "--out",
-        str(out),
-    ]
-    run = subprocess.run(command, capture_output=True, text=True)
-    assert run.returncode == 2
-    assert run.stderr == f"isofold: {out}: cannot be written: File too large\n"
-    assert sorted(os.listdir(tmp_path)) == ["a.parquet", "curve.json"]
-
-
-def test_a_progress_bar_on_a_terminal_only(tmp_path: Path) -> None:
-    data = parquet(tmp_path / "a.parquet")
-    command = [
-        sys.executable,
-        "-m",
-        "isofold.cli",
-        "calibrate",
-        str(data),
-        "--score",
-        "score",
-        "--label",
-        "label",
-    ]
-    controller, terminal = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "80"}
-    with subprocess.Popen(
-        [*command, "--out", str(tmp_path / "c.json")],
-        stdout=subprocess.PIPE,
-        stderr=terminal,
-        env=environment,
-    ) as process:
-        os.close(terminal)
-        shown = b""
-        while select.select([controller], [], [], 60)[0]:
-            try:
-                part = os.read(controller, 4096)
-            except OSError:  # the other end is closed
-                break
-            if not part:
-                break
-            shown += part
-    os.close(controller)
-    assert process.returncode == 0
-    assert b"reading" in shown
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "arrow", "arrows", "csv"])
