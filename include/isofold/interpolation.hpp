@@ -21,4 +21,16 @@ struct Knots {
 [[nodiscard]] Status interpolate(const Knots& knots, ConstArray points, std::int64_t count, MutableArray out,
                                  const Executor& executor = {});
 
+// Several curves, end to end: curve c holds the knots offsets[c] .. offsets[c + 1] - 1, at least one.
+struct Curves {
+  const double* x = nullptr;
+  const double* y = nullptr;
+  const std::int64_t* offsets = nullptr;  // count + 1, strictly rising from 0
+  std::int64_t count = 0;                 // at least 1
+};
+
+// out[i] is curve curve_of_point[i] at points[i], as above.
+[[nodiscard]] Status interpolate(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
+                                 std::int64_t count, MutableArray out, const Executor& executor = {});
+
 }  // namespace isofold

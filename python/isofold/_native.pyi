@@ -65,6 +65,17 @@ def interpolate(
 ) -> _Floats:
     """The piecewise linear curve through the knots at the points, rounded once; constant outside."""
 
+def interpolate_curves(
+    knots_x: NDArray[np.float64],
+    knots_y: NDArray[np.float64],
+    knot_offsets: NDArray[np.int64],
+    curve_of_point: NDArray[np.int64],
+    points: _Floats,
+    out_dtype: str | None = None,
+    threads: int = 0,
+) -> _Floats:
+    """Curves end to end, each point on the one it names; otherwise as interpolate."""
+
 class DefaultFloatEnvironment:
     """Within it this thread rounds to nearest and keeps subnormals."""
 

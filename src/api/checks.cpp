@@ -133,21 +133,34 @@ Status check_block_starts(const IsotonicProblem& problem, const std::uint8_t* bl
   return {};
 }
 
-Status check_knots(const Knots& knots) {
-  if (knots.count < 1) return fault(StatusCode::invalid_argument, "knots: at least one is needed");
-  if (knots.x == nullptr || knots.y == nullptr)
+Status check_curves(const Curves& curves) {
+  if (curves.count < 1) return fault(StatusCode::invalid_argument, "curves: at least one is needed");
+  if (curves.x == nullptr || curves.y == nullptr || curves.offsets == nullptr) {
     return fault(StatusCode::invalid_argument, "knots: null pointer");
-  for (std::int64_t i = 0; i < knots.count; ++i) {
-    for (const bool is_x : {true, false}) {
-      const double value = is_x ? knots.x[i] : knots.y[i];
-      if (std::isfinite(value)) continue;
-      return fault(StatusCode::not_finite,
-                   std::string(is_x ? "knots.x" : "knots.y") + " must be finite: position " +
-                       std::to_string(i) + " is " + printed(value),
-                   -1, i);
+  }
+  if (curves.offsets[0] != 0) return fault(StatusCode::bad_offsets, "curve offsets must start at 0", -1, 0);
+  for (std::int64_t c = 0; c < curves.count; ++c) {
+    const std::int64_t begin = curves.offsets[c];
+    const std::int64_t end = curves.offsets[c + 1];
+    // Every curve has a knot, and places are named within it where there are several.
+    const std::int64_t curve = curves.count > 1 ? c : -1;
+    const std::string in_curve = curves.count > 1 ? "curve " + std::to_string(c) + ", " : "";
+    if (begin >= end) {
+      return fault(StatusCode::bad_offsets, "knots: " + in_curve + "at least one is needed", curve, c + 1);
     }
-    if (i > 0 && !(knots.x[i - 1] < knots.x[i])) {
-      return fault(StatusCode::invalid_argument, "knots.x must rise: position " + std::to_string(i), -1, i);
+    const auto at = [&](std::int64_t i) { return in_curve + "position " + std::to_string(i - begin); };
+    for (std::int64_t i = begin; i < end; ++i) {
+      for (const bool is_x : {true, false}) {
+        const double value = is_x ? curves.x[i] : curves.y[i];
+        if (std::isfinite(value)) continue;
+        return fault(
+            StatusCode::not_finite,
+            std::string(is_x ? "knots.x" : "knots.y") + " must be finite: " + at(i) + " is " + printed(value),
+            curve, i - begin);
+      }
+      if (i > begin && !(curves.x[i - 1] < curves.x[i])) {
+        return fault(StatusCode::invalid_argument, "knots.x must rise: " + at(i), curve, i - begin);
+      }
     }
   }
   return {};

@@ -15,7 +15,7 @@ namespace isofold::api {
 [[nodiscard]] Status check_problem(const IsotonicProblem& problem);
 [[nodiscard]] Status check_executor(const Executor& executor);
 [[nodiscard]] Status check_block_starts(const IsotonicProblem& problem, const std::uint8_t* block_starts);
-[[nodiscard]] Status check_knots(const Knots& knots);
+[[nodiscard]] Status check_curves(const Curves& curves);
 
 // The first value that is not finite or weight that is not finite and positive, in the order of the elements;
 // ok when there is none. O(n), and run only where an executor met one, or where ties are to be ordered.

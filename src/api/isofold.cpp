@@ -3,6 +3,7 @@
 
 #include <new>
 #include <optional>
+#include <string>
 
 #include "api/checks.hpp"
 #include "api/tie_order.hpp"
@@ -34,6 +35,22 @@ Status guarded(Call&& call) {
   } catch (const std::bad_alloc&) {
     return api::fault(StatusCode::out_of_memory, "out of memory");
   }
+}
+
+Status interpolate_checked(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
+                           std::int64_t count, MutableArray out, const Executor& executor) {
+  return guarded([&]() -> Status {
+    if (Status status = api::check_executor(executor); !status.ok()) return status;
+    if (Status status = api::check_curves(curves); !status.ok()) return status;
+    if (count < 0) return api::fault(StatusCode::invalid_argument, "count must not be negative");
+    if (!points.present() || (points.data == nullptr && count > 0)) {
+      return api::fault(StatusCode::invalid_argument, "points: no array given");
+    }
+    if (!out.present() || (out.data == nullptr && count > 0)) {
+      return api::fault(StatusCode::invalid_argument, "out: no array given");
+    }
+    return worded(cpu::interpolate(curves, curve_of_point, points, count, out, executor), {});
+  });
 }
 
 }  // namespace
@@ -96,18 +113,24 @@ Status block_weights(const IsotonicProblem& problem, const std::uint8_t* block_s
 
 Status interpolate(const Knots& knots, ConstArray points, std::int64_t count, MutableArray out,
                    const Executor& executor) {
-  return guarded([&]() -> Status {
-    if (Status status = api::check_executor(executor); !status.ok()) return status;
-    if (Status status = api::check_knots(knots); !status.ok()) return status;
-    if (count < 0) return api::fault(StatusCode::invalid_argument, "count must not be negative");
-    if (!points.present() || (points.data == nullptr && count > 0)) {
-      return api::fault(StatusCode::invalid_argument, "points: no array given");
-    }
-    if (!out.present() || (out.data == nullptr && count > 0)) {
-      return api::fault(StatusCode::invalid_argument, "out: no array given");
-    }
-    return worded(cpu::interpolate(knots, points, count, out, executor), {});
-  });
+  const std::int64_t offsets[2] = {0, knots.count};
+  return interpolate_checked({knots.x, knots.y, offsets, 1}, nullptr, points, count, out, executor);
+}
+
+Status interpolate(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
+                   std::int64_t count, MutableArray out, const Executor& executor) {
+  if (curve_of_point == nullptr && count > 0) {
+    return api::fault(StatusCode::invalid_argument, "curve_of_point: null pointer");
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    if (curve_of_point[i] >= 0 && curve_of_point[i] < curves.count) continue;
+    return api::fault(StatusCode::invalid_argument,
+                      "curve_of_point: position " + std::to_string(i) + " is " +
+                          std::to_string(curve_of_point[i]) + ", and there are " +
+                          std::to_string(curves.count) + " curves",
+                      -1, i);
+  }
+  return interpolate_checked(curves, curve_of_point, points, count, out, executor);
 }
 
 }  // namespace isofold

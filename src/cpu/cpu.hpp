@@ -15,7 +15,8 @@ Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* bl
                           ConstArray gradient, const IsotonicGradient& out, const Executor& executor);
 Outcome block_weights(const IsotonicProblem& problem, const std::uint8_t* block_starts, double* out,
                       const Executor& executor);
-Outcome interpolate(const Knots& knots, ConstArray points, std::int64_t count, MutableArray out,
-                    const Executor& executor);
+// curve_of_point: null where there is one curve.
+Outcome interpolate(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
+                    std::int64_t count, MutableArray out, const Executor& executor);
 
 }  // namespace isofold::cpu

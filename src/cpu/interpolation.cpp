@@ -8,8 +8,8 @@
 
 namespace isofold::cpu {
 
-Outcome interpolate(const Knots& knots, ConstArray points, std::int64_t count, MutableArray out,
-                    const Executor& executor) {
+Outcome interpolate(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
+                    std::int64_t count, MutableArray out, const Executor& executor) {
   constexpr std::int64_t kPiece = 4096;
   constexpr std::int64_t kBuffer = 256;
   const Format format = format_of(out.type);
@@ -20,7 +20,10 @@ Outcome interpolate(const Knots& knots, ConstArray points, std::int64_t count, M
           const std::int64_t length = std::min(kBuffer, end - first);
           load(points, first, length, buffer);
           for (std::int64_t i = 0; i < length; ++i) {
-            buffer[i] = interpolate_at(knots.x, knots.y, knots.count, buffer[i], format);
+            const std::int64_t curve = curve_of_point != nullptr ? curve_of_point[first + i] : 0;
+            const std::int64_t knot = curves.offsets[curve];
+            buffer[i] = interpolate_at(curves.x + knot, curves.y + knot, curves.offsets[curve + 1] - knot,
+                                       buffer[i], format);
           }
           store(out, first, length, buffer);
         }
