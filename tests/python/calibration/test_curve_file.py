@@ -102,11 +102,11 @@ HOSTILE: dict[str, tuple[Callable[[], str | bytes], str]] = {
     "zero bytes": (lambda: b"\0" * 1000, "not JSON"),
     "another format": (lambda: replaced("format", "isofold-model"), '"format" is not "isofold-curve"'),
     "no format": (lambda: "{}", '"format" is not'),
-    "a future version": (lambda: replaced("version", 2), "version 2 is newer than 1"),
+    "a future version": (lambda: replaced("version", 3), "version 3 is newer than 2"),
     "a version that is text": (lambda: replaced("version", "1"), '"version" is not a whole number'),
     "a version that is true": (lambda: replaced("version", True), '"version" is not a whole number'),
     "version 0": (lambda: replaced("version", 0), '"version" is not a whole number'),
-    "an unknown key": (lambda: replaced("kernel", "rbf"), "'kernel' is not a key of version 1"),
+    "an unknown key": (lambda: replaced("kernel", "rbf"), "'kernel' is not a key of this version"),
     "a key twice": (lambda: edited('"count"', '"floor": null, "count"'), "a key appears twice"),
     "increasing as number": (lambda: replaced("increasing", 1), '"increasing" is neither true nor false'),
     "wrong direction": (
@@ -117,8 +117,8 @@ HOSTILE: dict[str, tuple[Callable[[], str | bytes], str]] = {
     "floor as text": (lambda: replaced("floor", "0"), '"floor" is neither null nor a number in'),
     "floor as boolean": (lambda: replaced("floor", True), '"floor" is neither null nor a number in'),
     "floor above ceiling": (lambda: replaced("floor", 0.95), '"floor" is above "ceiling"'),
-    "name as number": (lambda: replaced("score_name", 3), '"score_name" is neither null nor a string'),
-    "a long name": (lambda: replaced("score_name", "x" * 1001), '"score_name" is neither null nor a string'),
+    "name as number": (lambda: replaced("score_name", 3), '"score_name" is not a string of 1 to 1,000'),
+    "a long name": (lambda: replaced("score_name", "x" * 1001), '"score_name" is not a string of 1 to 1,000'),
     "half a surrogate": (lambda: replaced("score_name", "\ud800"), "half a surrogate pair"),
     "a billion knots claimed": (lambda: replaced("count", 10**9), '"count" is not a whole number from 1 to'),
     "fewer knots than claimed": (lambda: replaced("count", 6), '"knots_x" has 5 entries, "count" says 6'),
@@ -130,7 +130,7 @@ HOSTILE: dict[str, tuple[Callable[[], str | bytes], str]] = {
     "a knot as text": (lambda: replaced("knots_x", [*X[:-1], "0.7"]), '"knots_x" is not a list of numbers'),
     "a knot as boolean": (lambda: replaced("knots_x", [*X[:-1], True]), '"knots_x" is not a list of numbers'),
     "a knot as null": (lambda: replaced("knots_x", [*X[:-1], None]), '"knots_x" is not a list of numbers'),
-    "a knot as list": (lambda: replaced("knots_x", [*X[:-1], [0.7]]), "nested more than two levels"),
+    "a knot as list": (lambda: replaced("knots_x", [*X[:-1], [0.7]]), '"knots_x" is not a list of numbers'),
     "unsorted knots": (
         lambda: replaced("knots_x", [0.1, 0.3, 0.2, 0.4, 0.7]),
         r'"knots_x"\[2\] is not above',
@@ -152,8 +152,8 @@ HOSTILE: dict[str, tuple[Callable[[], str | bytes], str]] = {
     "a changed name": (lambda: replaced("score_name", "Score"), "the checksum does not fit"),
     "a dropped floor": (lambda: replaced("floor", None), "the checksum does not fit"),
     "a checksum that is a number": (lambda: replaced("checksum", 5), "the checksum does not fit"),
-    "deep lists": (lambda: "[" * 1_000_000, "nested more than two levels"),
-    "deep objects": (lambda: '{"a":' * 1_000_000 + "1" + "}" * 1_000_000, "nested more than two levels"),
+    "deep lists": (lambda: "[" * 1_000_000, "nested more than four levels"),
+    "deep objects": (lambda: '{"a":' * 1_000_000 + "1" + "}" * 1_000_000, "nested more than four levels"),
     "brackets in strings": (lambda: '{"format": "' + "[" * 100_000 + '"}', '"format" is not'),
     "an unterminated string": (lambda: '{"' + '\\"' * 200_000, "not JSON"),
     "a huge whole number": (lambda: edited('"version": 1', '"version": ' + "9" * 1_000_000), "more than 20"),
@@ -267,15 +267,10 @@ def test_unfitted_and_badly_named_curves_are_not_saved(tmp_path: Path) -> None:
 
 
 def test_the_documented_example_reads() -> None:
-    example, schema = (
-        re.findall(rf"```{kind}\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)[0]
-        for kind in ("json", "json schema")
-    )
+    example = re.findall(r"```json\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)[0]
     curve = Calibrator.from_json(example)
     assert curve.predict([0.05, 0.15, 0.25]).tolist()[::2] == [0.0, 0.5]
     assert curve.to_json() == example
-    assert set(json.loads(schema)["required"]) == set(json.loads(example))
-    assert set(json.loads(schema)["properties"]) == set(json.loads(example))
 
 
 def test_a_large_curve_round_trips() -> None:
