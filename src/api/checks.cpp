@@ -146,7 +146,8 @@ Status check_curves(const Curves& curves) {
     const std::int64_t curve = curves.count > 1 ? c : -1;
     const std::string in_curve = curves.count > 1 ? "curve " + std::to_string(c) + ", " : "";
     if (begin >= end) {
-      return fault(StatusCode::bad_offsets, "knots: " + in_curve + "at least one is needed", curve, c + 1);
+      return fault(curves.count > 1 ? StatusCode::bad_offsets : StatusCode::invalid_argument,
+                   "knots: " + in_curve + "at least one is needed", curve, curves.count > 1 ? c + 1 : -1);
     }
     const auto at = [&](std::int64_t i) { return in_curve + "position " + std::to_string(i - begin); };
     for (std::int64_t i = begin; i < end; ++i) {
