@@ -19,8 +19,8 @@ namespace nb = nanobind;
 // once and then leave the GIL alone.
 class SignalPoll {
  public:
-  // Executor::should_stop; `poll` is a SignalPoll.
-  static bool should_stop(void* poll);
+  // Executor::should_stop; `context` is a SignalPoll.
+  static bool should_stop(void* context);
 
  private:
   bool due();
