@@ -13,7 +13,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
 .PHONY: demo test test-cpp test-python test-extras sanitize sanitize-address sanitize-thread lint lint-cpp lint-python \
-        format bench sdist-test clean bootstrap bootstrap-lint
+        format bench sdist-test clean bootstrap bootstrap-test bootstrap-lint
 
 BUILD ?= build
 VENV ?= .venv
@@ -31,6 +31,9 @@ EXTRA_SUITES :=
 
 bootstrap:
 	@scripts/bootstrap
+
+bootstrap-test:
+	@scripts/bootstrap --test
 
 bootstrap-lint:
 	@scripts/bootstrap --lint
@@ -75,7 +78,7 @@ test-cpp: | bootstrap
 	$(CMAKE_BUILD) "$(BUILD)" -j $(JOBS)
 	ctest --test-dir "$(BUILD)" $(CTEST_FLAGS)
 
-test-python: $(VENV)/.build-requirements
+test-python: $(VENV)/.build-requirements | bootstrap-test
 	$(call install_package,test)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 

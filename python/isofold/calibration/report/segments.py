@@ -1,0 +1,229 @@
+"""One line for each segment: predicted and observed, before and after, the worst first."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from isofold import _native
+from isofold._ties import tie_groups
+from isofold.calibration._inputs import Float64Array
+from isofold.calibration._sums import exact_sum, scaled_weights
+
+MISSING = "(missing)"
+SORTED_BY = (
+    "the distance of predicted from observed positives after calibration, in standard deviations: what "
+    "chance would give if the predictions were right and rows were independent"
+)
+
+
+@dataclass(frozen=True)
+class SegmentCodes:
+    """Which segment each row belongs to."""
+
+    columns: list[str]
+    names: list[tuple[str, ...]]  # by code; one entry for each column
+    codes: NDArray[np.int64]  # of each row
+
+
+def _is_one_column(segments: Sequence[Any]) -> bool:
+    return all(isinstance(entry, (str, bytes)) or np.ndim(entry) == 0 for entry in segments)
+
+
+def _columns_of(segments: Any) -> tuple[list[str] | None, list[Any]]:
+    """Names, if there are any, and columns."""
+    if isinstance(segments, Mapping):
+        return [str(name) for name in segments], list(segments.values())
+    if hasattr(segments, "columns") and hasattr(segments, "__getitem__"):  # a data frame
+        return [str(name) for name in segments.columns], [segments[name] for name in segments.columns]
+    if isinstance(segments, (list, tuple)):
+        return None, [segments] if _is_one_column(segments) else list(segments)
+    array = np.asarray(segments)
+    if array.ndim == 2:
+        return None, [array[:, column] for column in range(array.shape[1])]
+    return None, [array]
+
+
+def _is_missing(value: Any) -> bool:
+    # NaN, NaT and pandas.NA are the values that do not equal themselves, or do not know.
+    try:
+        return value is None or not bool(value == value)
+    except (TypeError, ValueError):
+        return True
+
+
+def _name_of(value: Any) -> str:
+    if _is_missing(value):
+        return MISSING
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _encode(column: Any, argument: str, rows: int) -> tuple[list[str], NDArray[np.int64]]:
+    """Distinct names in the order of their values, if these have one, and the code of each row."""
+    array = np.asarray(column)
+    if array.ndim != 1:
+        raise ValueError(f"{argument} must have one dimension, got shape {array.shape}")
+    if array.shape[0] != rows:
+        raise ValueError(f"{argument} has {array.shape[0]} entries, scores has {rows}")
+    if array.dtype != object:
+        distinct, codes = np.unique(array, return_inverse=True)
+        raw, names = codes.astype(np.int64), [_name_of(value) for value in distinct.tolist()]
+    else:
+        found: dict[Any, int] = {}
+        keys = (None if _is_missing(value) else value for value in array.tolist())
+        raw = np.fromiter((found.setdefault(key, len(found)) for key in keys), np.int64, rows)
+        names = [_name_of(value) for value in found]
+    # Values of one name (1 and "1", -0.0 and 0.0) are one segment: what reads alike is alike.
+    merged = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    return list(merged), np.array([merged[name] for name in names], dtype=np.int64)[raw]
+
+
+def encode_segments(segments: Any, segment_names: Sequence[str] | str | None, rows: int) -> SegmentCodes:
+    """Combine one or several columns. Raises ValueError naming the column."""
+    named, columns = _columns_of(segments)
+    if not columns:
+        raise ValueError("segments has no column")
+    if segment_names is not None:
+        named = [segment_names] if isinstance(segment_names, str) else [str(name) for name in segment_names]
+    if named is None:
+        named = ["segment"] if len(columns) == 1 else [f"segment {k + 1}" for k in range(len(columns))]
+    if len(named) != len(columns):
+        raise ValueError(f"segment_names has {len(named)} entries, segments has {len(columns)} columns")
+
+    names: list[tuple[str, ...]] = [()]
+    codes = np.zeros(rows, dtype=np.int64)
+    for index, column in enumerate(columns):
+        argument = "segments" if len(columns) == 1 else f"segments[{index}]"
+        column_names, column_codes = _encode(column, argument, rows)
+        # Numbered anew after each column, so that products of many columns cannot overflow.
+        pairs, codes = np.unique(codes * len(column_names) + column_codes, return_inverse=True)
+        codes = codes.astype(np.int64)
+        names = [
+            (*names[pair // len(column_names)], column_names[pair % len(column_names)])
+            for pair in pairs.tolist()
+        ]
+    return SegmentCodes(named, names, codes)
+
+
+def _sums(terms: Float64Array, bounds: list[slice]) -> Float64Array:
+    """The exact sum of each slice, rounded once: free of the rows' order."""
+    return np.array([exact_sum(terms[bound]) for bound in bounds])
+
+
+@dataclass(frozen=True)
+class _Side:
+    """Sums over each segment, for the predictions before or those after; of weights as scaled."""
+
+    predicted: Float64Array
+    gained: Float64Array  # MCB times the weight
+    variance: Float64Array  # of the sum of w y, if the predictions were right
+
+
+def _measure_side(
+    predictions: Float64Array,
+    labels: Float64Array,
+    weights: Float64Array,
+    codes: NDArray[np.int64],
+    segments: int,
+    threads: int,
+) -> _Side:
+    """All segments' CORP fits are one batch. O(n log n) for the sort."""
+    # Tied predictions by falling label: their pooled fit is then the untied one.
+    order = np.lexsort((-labels, predictions, codes))
+    p, y, w = predictions[order], labels[order], weights[order]
+    offsets = np.searchsorted(codes[order], np.arange(segments + 1)).astype(np.int64)
+    ties = np.union1d(tie_groups(p, 0.0), offsets).astype(np.int64)
+    recalibrated, _ = _native.fit(
+        values=y,
+        weights=w,
+        offsets=offsets,
+        row_length=None,
+        increasing=True,
+        lower=-math.inf,
+        upper=math.inf,
+        tie_offsets=ties,
+        out_dtype="float64",
+        threads=threads,
+    )
+    bounds = [slice(a, b) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+    gained = (p - recalibrated) * ((p - y) + (recalibrated - y))
+    return _Side(
+        predicted=_sums(w * p, bounds),
+        gained=np.maximum(_sums(w * gained, bounds), 0.0),
+        variance=_sums(w * w * p * (1.0 - p), bounds),
+    )
+
+
+def _ratio(above: Float64Array, below: Float64Array) -> Float64Array:
+    """above / below; 1 for 0 / 0, as nothing was predicted and nothing seen."""
+    with np.errstate(all="ignore"):
+        return np.where((above == 0) & (below == 0), 1.0, above / below)
+
+
+def _deviations(gap: Float64Array, variance: Float64Array) -> Float64Array:
+    with np.errstate(all="ignore"):
+        return np.where(gap == 0, 0.0, gap / np.sqrt(variance))
+
+
+def segment_table(
+    coded: SegmentCodes,
+    before: Float64Array | None,
+    after: Float64Array,
+    labels: Float64Array,
+    weights: Float64Array | None,
+    *,
+    limit: int,
+    threads: int,
+) -> dict[str, Any]:
+    """The columns of the table, at most `limit` segments long. `coded` has an entry for each of the rows."""
+    present, codes = np.unique(coded.codes, return_inverse=True)
+    codes = codes.astype(np.int64)
+    segments = len(present)
+    scaled, exponent = (np.ones(len(labels)), 0) if weights is None else scaled_weights(weights)
+
+    by_segment = np.argsort(codes, kind="stable")
+    offsets = np.searchsorted(codes[by_segment], np.arange(segments + 1))
+    bounds = [slice(a, b) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
+    weight = _sums(scaled[by_segment], bounds)
+    positives = _sums((scaled * labels)[by_segment], bounds)
+    last = _measure_side(after, labels, scaled, codes, segments, threads)
+    first = None if before is None else _measure_side(before, labels, scaled, codes, segments, threads)
+
+    deviations = _deviations(positives - last.predicted, last.variance)
+    names = [coded.names[code] for code in present.tolist()]
+    worst_first = sorted(range(segments), key=lambda k: (-abs(deviations[k]), -weight[k], names[k]))
+    shown = np.array(worst_first[:limit], dtype=np.int64)
+
+    def column(values: Float64Array) -> list[float]:
+        return [float(value) for value in values[shown]]
+
+    def in_full(values: Float64Array) -> list[float]:
+        with np.errstate(over="ignore"):
+            return column(np.ldexp(values, exponent))
+
+    def pair(side: _Side) -> dict[str, list[float]]:
+        return {
+            "mean_prediction": column(side.predicted / weight),
+            "predicted_over_observed": column(_ratio(side.predicted, positives)),
+            "mcb": column(side.gained / weight),
+        }
+
+    return {
+        "columns": coded.columns,
+        "sorted_by": SORTED_BY,
+        "total": segments,
+        "left_out": segments - len(shown),
+        "names": [list(names[k]) for k in shown.tolist()],
+        "rows": np.diff(offsets)[shown].tolist(),
+        "weight": in_full(weight),
+        "positives": in_full(positives),
+        "observed_rate": column(positives / weight),
+        "deviations": column(deviations),
+        "before": None if first is None else pair(first),
+        "after": pair(last),
+    }
