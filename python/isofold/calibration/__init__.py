@@ -1,12 +1,12 @@
 """Calibration: turn a model's scores into rates that can be believed, and measure how far they can.
 
-`Calibrator` is an isotonic curve with a file form; `brier_score`, `log_loss`, `expected_calibration_error`
-and `brier_decomposition` say how well predictions fit; `PlattScaling` and `downsampling_correction` are the
-usual alternatives. Metrics take the truth first, then the prediction, and give the same bits for every order
-of the rows.
+`Calibrator` is an isotonic curve, or one for each segment, with a file form; `brier_score`, `log_loss`,
+`expected_calibration_error` and `brier_decomposition` say how well predictions fit; `PlattScaling` and
+`downsampling_correction` are the usual alternatives. Metrics take the truth first, then the prediction, and
+give the same bits for every order of the rows.
 """
 
-from isofold.calibration.calibrator import Calibrator
+from isofold.calibration.calibrator import Calibrator, Fallback
 from isofold.calibration.corp import (
     BrierDecomposition,
     ReliabilityCurve,
@@ -18,15 +18,20 @@ from isofold.calibration.downsampling import downsampling_correction
 from isofold.calibration.metrics import LogLoss, brier_score, log_loss
 from isofold.calibration.platt import PlattScaling
 from isofold.calibration.reliability import ReliabilityTable, expected_calibration_error, reliability
+from isofold.calibration.segment_curves import Counts, Segment, SegmentColumn
 
 __all__ = [
     "BrierDecomposition",
     "Calibrator",
+    "Counts",
     "CurveFileError",
+    "Fallback",
     "LogLoss",
     "PlattScaling",
     "ReliabilityCurve",
     "ReliabilityTable",
+    "Segment",
+    "SegmentColumn",
     "brier_decomposition",
     "brier_score",
     "downsampling_correction",

@@ -1,4 +1,4 @@
-"""Strict reading of a curve file's JSON: nothing is trusted, and every fault is a CurveFileError of one line."""
+"""Strict reading of a curve file's JSON: each fault is a CurveFileError of one line."""
 
 from __future__ import annotations
 

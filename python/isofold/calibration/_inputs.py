@@ -24,19 +24,19 @@ def as_column(data: ArrayLike, name: str) -> FloatArray:
     return flat(array)
 
 
-def _raise_first(wrong: NDArray[np.bool_], array: FloatArray, name: str, demand: str) -> None:
+def raise_first(wrong: NDArray[np.bool_], array: FloatArray, name: str, demand: str) -> None:
     if wrong.any():
         position = int(np.argmax(wrong))
         raise ValueError(f"{name}[{position}] is {array[position]!s}: {name} must {demand}")
 
 
 def check_finite(array: FloatArray, name: str) -> None:
-    _raise_first(~np.isfinite(array), array, name, "be finite")
+    raise_first(~np.isfinite(array), array, name, "be finite")
 
 
 def check_in_unit_interval(array: FloatArray, name: str) -> None:
     # Written so that NaN fails too.
-    _raise_first(~((array >= 0) & (array <= 1)), array, name, "lie in [0, 1]")
+    raise_first(~((array >= 0) & (array <= 1)), array, name, "lie in [0, 1]")
 
 
 def check_length(array: FloatArray, name: str, expected: int, of: str) -> None:
@@ -58,8 +58,8 @@ class Observations:
     def weight_of_rows(self) -> Float64Array:
         return np.ones(len(self)) if self.weights is None else self.weights
 
-    def in_canonical_order(self, *, rising_labels: bool = False) -> Observations:
-        """Sort by score, then label (falling unless `rising_labels`), then weight.
+    def canonical_order(self, *, rising_labels: bool = False) -> NDArray[np.intp]:
+        """Indices that sort by score, then label (falling unless `rising_labels`), then weight.
 
         Rows that tie in all three are identical, so what follows no longer depends on the order of the rows.
         """
@@ -75,8 +75,12 @@ class Observations:
             if self.weights is not None:
                 keys = (self.weights[rows], *keys)
             order[tied] = rows[np.lexsort(keys)]
+        return order
+
+    def in_canonical_order(self, *, rising_labels: bool = False) -> Observations:
+        order = self.canonical_order(rising_labels=rising_labels)
         weights = None if self.weights is None else self.weights[order]
-        return Observations(scores, self.labels[order], weights)
+        return Observations(self.scores[order], self.labels[order], weights)
 
 
 def collect(
@@ -88,6 +92,21 @@ def collect(
     probabilities: bool = False,
 ) -> Observations:
     """Check the three columns and drop the rows of weight zero. The inputs are never written to."""
+    rows, _ = collect_kept(
+        scores, labels, sample_weight, scores_name=scores_name, probabilities=probabilities
+    )
+    return rows
+
+
+def collect_kept(
+    scores: ArrayLike,
+    labels: ArrayLike,
+    sample_weight: ArrayLike | None,
+    *,
+    scores_name: str = "scores",
+    probabilities: bool = False,
+) -> tuple[Observations, NDArray[np.bool_] | None]:
+    """As `collect`, and which rows were kept; None if all were."""
     score_column = as_column(scores, scores_name)
     label_column = as_column(labels, "labels")
     check_length(label_column, "labels", score_column.shape[0], scores_name)
@@ -101,16 +120,17 @@ def collect(
     wide_scores: Float64Array = score_column.astype(np.float64) + 0.0
     wide_labels: Float64Array = label_column.astype(np.float64)
     weights: Float64Array | None = None
+    kept: NDArray[np.bool_] | None = None
     if sample_weight is not None:
         weight_column = as_column(sample_weight, "sample_weight")
         check_length(weight_column, "sample_weight", len(wide_scores), scores_name)
         check_finite(weight_column, "sample_weight")
-        _raise_first(weight_column < 0, weight_column, "sample_weight", "not be negative")
+        raise_first(weight_column < 0, weight_column, "sample_weight", "not be negative")
         weights = weight_column.astype(np.float64)
-        kept = weights > 0
-        if not kept.all():
+        if not np.all(weights > 0):
+            kept = weights > 0
             wide_scores, wide_labels, weights = wide_scores[kept], wide_labels[kept], weights[kept]
     if len(wide_scores) == 0:
         reason = "is empty" if sample_weight is None else "has no entry of positive weight"
         raise ValueError(f"{scores_name} {reason}")
-    return Observations(wide_scores, wide_labels, weights)
+    return Observations(wide_scores, wide_labels, weights), kept

@@ -201,7 +201,7 @@ def _check_key(key: Any, columns: tuple[SegmentColumn, ...], where: str) -> tupl
             fail(f"{name} is not of the column's type, {column.kind}")
         if column.kind == "string":
             check_text(value, name, shortest=0)
-        if column.kind == "integer" and not -(2**63) <= value < 2**63:
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
             fail(f"{name} does not fit in 64 bits")
     return tuple(key)
 

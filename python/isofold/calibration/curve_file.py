@@ -13,6 +13,9 @@ import struct
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from isofold.calibration import _segment_file
 from isofold.calibration._curve_text import (
     MAX_BYTES,
@@ -29,7 +32,16 @@ from isofold.calibration._inputs import Float64Array
 from isofold.calibration._segment_file import as_json, knots_bytes, optional_text_bytes
 from isofold.calibration.segment_curves import SegmentCurves
 
-__all__ = ["MAX_BYTES", "MAX_KNOTS", "Curve", "CurveFileError", "checksum", "read_curve", "write_curve"]
+__all__ = [
+    "MAX_BYTES",
+    "MAX_KNOTS",
+    "Curve",
+    "CurveFileError",
+    "checksum",
+    "curves_end_to_end",
+    "read_curve",
+    "write_curve",
+]
 
 FORMAT = "isofold-curve"
 NEWEST_VERSION = 2
@@ -131,6 +143,17 @@ def read_curve(text: str | bytes) -> Curve:
     if content["checksum"] != checksum(curve):
         fail("the checksum does not fit the content: the file is damaged or was edited")
     return curve
+
+
+def curves_end_to_end(curve: Curve) -> tuple[Float64Array, Float64Array, NDArray[np.int64]]:
+    """x and y of the knots of the global curve and of the segments' own ones, and where each curve starts."""
+    xs, ys = [curve.knots_x], [curve.knots_y]
+    for segment in curve.by_segment.segments if curve.by_segment is not None else ():
+        if segment.knots_x is not None and segment.knots_y is not None:
+            xs.append(segment.knots_x)
+            ys.append(segment.knots_y)
+    offsets = np.concatenate(([0], np.cumsum([len(x) for x in xs]))).astype(np.int64)
+    return np.concatenate(xs), np.concatenate(ys), offsets
 
 
 def _bound(content: dict[str, Any], key: str) -> float | None:

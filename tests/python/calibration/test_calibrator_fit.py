@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import oracle
 import pytest
+from exact_curve import exact_curve
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
@@ -40,21 +40,6 @@ rows_without_weights = st.lists(st.tuples(st.sampled_from(SCORES), LABELS), min_
 rows_with_weights = st.lists(
     st.tuples(st.sampled_from(SCORES), LABELS, WEIGHTS), min_size=1, max_size=30
 ).filter(lambda rows: any(row[2] > 0 for row in rows))
-
-
-def exact_curve(
-    rows: list[tuple[float, ...]], increasing: bool, lower: float = -math.inf, upper: float = math.inf
-) -> dict[float, float]:
-    """The pooled fit at every distinct score, in rational arithmetic."""
-    kept = sorted(row for row in rows if len(row) == 2 or row[2] > 0)
-    scores = sorted({row[0] for row in kept})  # a set of floats holds one zero
-    kept.sort(key=lambda row: row[0])
-    offsets = [sum(row[0] < score for row in kept) for score in scores] + [len(kept)]
-    labels = np.array([row[1] for row in kept])
-    weights = np.array([row[2] for row in kept]) if len(kept[0]) == 3 else None
-    solution = oracle.solve(labels, weights, increasing=increasing, tie_offsets=offsets)
-    fit = solution.fit("float64", lower, upper)
-    return {score: float(fit[start]) for score, start in zip(scores, offsets[:-1], strict=True)}
 
 
 def columns(rows: list[tuple[float, ...]]) -> list[Array]:
