@@ -4,7 +4,12 @@ include(CMakePackageConfigHelpers)
 
 set(ISOFOLD_CMAKE_DIR "${CMAKE_INSTALL_LIBDIR}/cmake/isofold")
 
-install(TARGETS isofold EXPORT isofoldTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}" COMPONENT isofold_development)
+set(ISOFOLD_INSTALLED isofold)
+if(ISOFOLD_CURVES)
+  list(APPEND ISOFOLD_INSTALLED isofold_curves)
+endif()
+install(TARGETS ${ISOFOLD_INSTALLED} EXPORT isofoldTargets ARCHIVE DESTINATION "${CMAKE_INSTALL_LIBDIR}"
+        COMPONENT isofold_development)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/isofold" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
         COMPONENT isofold_development FILES_MATCHING PATTERN "*.hpp")
 install(EXPORT isofoldTargets NAMESPACE isofold:: DESTINATION "${ISOFOLD_CMAKE_DIR}" COMPONENT isofold_development)

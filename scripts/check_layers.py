@@ -19,6 +19,7 @@ MAY_INCLUDE: dict[str, frozenset[str]] = {
     "reference": frozenset({"exact", "algorithm"}),
     "cpu": frozenset({"exact", "geometry", "algorithm"}),
     "api": frozenset({"exact", "geometry", "algorithm", "reference", "cpu"}),
+    "curves": frozenset(),  # beside them: a user of the public headers
 }
 
 SOURCES = frozenset({".hpp", ".cpp", ".h", ".cuh", ".cu", ".inl"})
