@@ -19,8 +19,11 @@ MAY_INCLUDE: dict[str, frozenset[str]] = {
     "reference": frozenset({"exact", "algorithm"}),
     "cpu": frozenset({"exact", "geometry", "algorithm"}),
     "api": frozenset({"exact", "geometry", "algorithm", "reference", "cpu"}),
-    "curves": frozenset(),  # beside them: a user of the public headers
+    "curves": frozenset(),
 }
+
+# Libraries of their own that use the public headers, with targets of their own making.
+BESIDE = frozenset({"curves"})
 
 SOURCES = frozenset({".hpp", ".cpp", ".h", ".cuh", ".cu", ".inl"})
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>["<])(?P<path>[^">]+)[">]')
@@ -85,6 +88,8 @@ def faults_in_targets(root: Path) -> list[str]:
     """CMake's targets may name only what MAY_INCLUDE allows, and must reach all of it."""
     faults = []
     for layer, allowed in MAY_INCLUDE.items():
+        if layer in BESIDE:
+            continue
         lists = root / "src" / layer / "CMakeLists.txt"
         match = LAYER_TARGET.search(lists.read_text(encoding="utf-8")) if lists.is_file() else None
         if match is None or match["name"] != layer:
