@@ -205,7 +205,7 @@ def test_forms_of_segments() -> None:
 
     labels, scores = [0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.5]
     carrier, origin = ["AA", "AA", "B6", "B6", None], [1, 2, 1, 1, 2]
-    expected = {("AA", "1"): 1, ("AA", "2"): 1, ("B6", "1"): 2, ("(missing)", "2"): 1}
+    expected = {("AA", "1"): 1, ("AA", "2"): 1, ("B6", "1"): 2, ("(missing)", "(missing)"): 1}
     frame = pd.DataFrame({"carrier": carrier, "origin": origin})
     both = np.array([carrier, origin], dtype=object)
     forms: list[Any] = [[carrier, origin], (carrier, np.array(origin)), both.T, frame, dict(frame)]
@@ -217,12 +217,10 @@ def test_forms_of_segments() -> None:
             ["carrier", "origin"] if isinstance(form, (dict, pd.DataFrame)) else ["segment 1", "segment 2"]
         )
         assert table["columns"] == named
-    single = report_data(scores, labels, scores, segments=np.array([1.5, 1.5, np.nan, np.nan, 2.0]))[
-        "segments"
-    ]
-    assert sorted(map(tuple, single["names"])) == [("(missing)",), ("1.5",), ("2.0",)]
-    alike = report_data(scores, labels, scores, segments=np.array([1, "1", b"1", "2", 2], object))["segments"]
-    assert sorted(zip(map(tuple, alike["names"]), alike["rows"], strict=True)) == [(("1",), 3), (("2",), 2)]
+    single = report_data(scores, labels, scores, segments=np.array([7, 7, np.nan, np.nan, 2.0]))["segments"]
+    assert sorted(map(tuple, single["names"])) == [("(missing)",), ("2",), ("7",)]
+    named = report_data(scores, labels, scores, segments=form, segment_names=["x", "y"])["segments"]
+    assert named["columns"] == ["x", "y"]
 
 
 def test_scores_that_are_no_probabilities() -> None:
@@ -261,8 +259,8 @@ def test_more_segments_than_are_kept() -> None:
         ({"sample_weight": [0, 0]}, r"scores has no entry of positive weight"),
         ({"segments": ["a"]}, r"segments has 1 entries, scores has 2"),
         ({"segments": [["a", "b"], ["c"]]}, r"segments\[1\] has 1 entries, scores has 2"),
-        ({"segments": []}, r"segments has 0 entries, scores has 2"),
-        ({"segments": {}}, r"segments has no column"),
+        ({"segments": [1.5, 2.5]}, r"segments\[0\] is 1\.5; numbers must be whole to be keys"),
+        ({"segments": {}}, r"segments has no columns"),
         (
             {"segments": ["a", "b"], "segment_names": ["x", "y"]},
             r"segment_names has 2 entries, segments has 1",

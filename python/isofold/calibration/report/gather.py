@@ -92,10 +92,10 @@ def report_data(
     sample_weight : array_like, shape (n,), optional
         Finite, not negative; rows of weight zero are dropped.
     segments : optional
-        One column of n entries of any kind, or several: a list of columns, a mapping or data frame of them,
-        or an array of shape (n, k). Values that read alike are one segment; None and NaN are "(missing)".
+        As for `Calibrator.fit`: one column of n strings, integers or booleans, or several. Rows that are null
+        in any column are one segment, "(missing)".
     segment_names : str or sequence of str, optional
-        The columns' names. Default: the mapping's, else "segment" or "segment 1", "segment 2", ...
+        The columns' names. Default: their own, else "segment" or "segment 1", "segment 2", ...
     title : str
     drift : mapping of mappings, optional
         {row: {column: number}}, for a table of results on data from another time.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from isofold import _native
 from isofold._ties import tie_groups
 from isofold.calibration._inputs import Float64Array
+from isofold.calibration._segment_keys import NULL
 from isofold.calibration._sums import exact_sum, scaled_weights
+from isofold.calibration.segments import find_segments
 
 MISSING = "(missing)"
 SORTED_BY = (
@@ -31,83 +33,21 @@ class SegmentCodes:
     codes: NDArray[np.int64]  # of each row
 
 
-def _is_one_column(segments: Sequence[Any]) -> bool:
-    return all(isinstance(entry, (str, bytes)) or np.ndim(entry) == 0 for entry in segments)
-
-
-def _columns_of(segments: Any) -> tuple[list[str] | None, list[Any]]:
-    """Names, if there are any, and columns."""
-    if isinstance(segments, Mapping):
-        return [str(name) for name in segments], list(segments.values())
-    if hasattr(segments, "columns") and hasattr(segments, "__getitem__"):  # a data frame
-        return [str(name) for name in segments.columns], [segments[name] for name in segments.columns]
-    if isinstance(segments, (list, tuple)):
-        return None, [segments] if _is_one_column(segments) else list(segments)
-    array = np.asarray(segments)
-    if array.ndim == 2:
-        return None, [array[:, column] for column in range(array.shape[1])]
-    return None, [array]
-
-
-def _is_missing(value: Any) -> bool:
-    # NaN, NaT and pandas.NA are the values that do not equal themselves, or do not know.
-    try:
-        return value is None or not bool(value == value)
-    except (TypeError, ValueError):
-        return True
-
-
-def _name_of(value: Any) -> str:
-    if _is_missing(value):
-        return MISSING
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
-def _encode(column: Any, argument: str, rows: int) -> tuple[list[str], NDArray[np.int64]]:
-    """Distinct names in the order of their values, if these have one, and the code of each row."""
-    array = np.asarray(column)
-    if array.ndim != 1:
-        raise ValueError(f"{argument} must have one dimension, got shape {array.shape}")
-    if array.shape[0] != rows:
-        raise ValueError(f"{argument} has {array.shape[0]} entries, scores has {rows}")
-    if array.dtype != object:
-        distinct, codes = np.unique(array, return_inverse=True)
-        raw, names = codes.astype(np.int64), [_name_of(value) for value in distinct.tolist()]
-    else:
-        found: dict[Any, int] = {}
-        keys = (None if _is_missing(value) else value for value in array.tolist())
-        raw = np.fromiter((found.setdefault(key, len(found)) for key in keys), np.int64, rows)
-        names = [_name_of(value) for value in found]
-    # Values of one name (1 and "1", -0.0 and 0.0) are one segment: what reads alike is alike.
-    merged = {name: code for code, name in enumerate(dict.fromkeys(names))}
-    return list(merged), np.array([merged[name] for name in names], dtype=np.int64)[raw]
-
-
 def encode_segments(segments: Any, segment_names: Sequence[str] | str | None, rows: int) -> SegmentCodes:
-    """Combine one or several columns. Raises ValueError naming the column."""
-    named, columns = _columns_of(segments)
-    if not columns:
-        raise ValueError("segments has no column")
-    if segment_names is not None:
-        named = [segment_names] if isinstance(segment_names, str) else [str(name) for name in segment_names]
-    if named is None:
-        named = ["segment"] if len(columns) == 1 else [f"segment {k + 1}" for k in range(len(columns))]
-    if len(named) != len(columns):
-        raise ValueError(f"segment_names has {len(named)} entries, segments has {len(columns)} columns")
-
-    names: list[tuple[str, ...]] = [()]
-    codes = np.zeros(rows, dtype=np.int64)
-    for index, column in enumerate(columns):
-        argument = "segments" if len(columns) == 1 else f"segments[{index}]"
-        column_names, column_codes = _encode(column, argument, rows)
-        # Numbered anew after each column, so that products of many columns cannot overflow.
-        pairs, codes = np.unique(codes * len(column_names) + column_codes, return_inverse=True)
-        codes = codes.astype(np.int64)
-        names = [
-            (*names[pair // len(column_names)], column_names[pair % len(column_names)])
-            for pair in pairs.tolist()
-        ]
-    return SegmentCodes(named, names, codes)
+    """Segments as a fit takes and refuses them; rows that are null in any column are one more."""
+    found = find_segments(segments, rows)
+    count = len(found.columns)
+    given = [segment_names] if isinstance(segment_names, str) else segment_names
+    if given is None:
+        unnamed = ["segment"] if count == 1 else [f"segment {k + 1}" for k in range(count)]
+        columns = [column.name or name for column, name in zip(found.columns, unnamed, strict=True)]
+    else:
+        columns = [str(name) for name in given]
+    if len(columns) != count:
+        raise ValueError(f"segment_names has {len(columns)} entries, segments has {count} columns")
+    names = [tuple(map(str, key)) for key in found.keys]
+    names.append((MISSING,) * count)
+    return SegmentCodes(columns, names, np.where(found.of_row == NULL, len(found.keys), found.of_row))
 
 
 def _sums(terms: Float64Array, bounds: list[slice]) -> Float64Array:
