@@ -4,6 +4,8 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "call.hpp"
@@ -34,9 +36,11 @@ nb::object interpolate_curves(const Doubles& knots_x, const Doubles& knots_y, co
   check_size(knots_y.size(), knots, "knots_y");
   check_size(curve_of_point.size(), count, "curve_of_point");
   const auto curves = static_cast<std::int64_t>(knot_offsets.size()) - 1;
-  if (curves < 1 || knot_offsets.data()[curves] != knots) {
-    throw nb::value_error(
-        "knot_offsets must hold the number of curves + 1 entries and end at the number of knots");
+  // Here, before anything reads a knot that an offset promises: only this side knows how many there are.
+  const std::int64_t* offsets = knot_offsets.data();
+  if (curves < 1 || offsets[0] != 0 || offsets[curves] != knots ||
+      !std::is_sorted(offsets, offsets + curves + 1)) {
+    throw nb::value_error("knot_offsets must rise from 0 to the number of knots, one entry more than curves");
   }
   const ConstArray point_view = view(points, "points");
   const DataType out_type = out_dtype ? parse_data_type(*out_dtype) : point_view.type;

@@ -117,3 +117,26 @@ def test_threads_change_no_bit() -> None:
     one = _native.interpolate(x, y, points, None, 1)
     for threads in (2, 7):
         assert oracle.same_bits(_native.interpolate(x, y, points, None, threads), one)
+
+
+@pytest.mark.parametrize("offsets", [[], [0], [0, 9, 4], [0, 10**9, 4], [0, -3, 4], [1, 4], [0, 3], [0, 5]])
+def test_knot_offsets_never_reach_past_the_knots(offsets: list[int]) -> None:
+    x = np.arange(4.0)
+    with pytest.raises(ValueError, match="knot_offsets must rise from 0 to the number of knots"):
+        _native.interpolate_curves(x, x, np.array(offsets, dtype=np.int64), np.array([0]), np.array([0.5]))
+
+
+def test_several_curves_in_one_call_are_the_curves_alone() -> None:
+    rng = np.random.default_rng(3)
+    x = np.concatenate([np.sort(rng.random(size)) for size in (1, 5, 30)])
+    y = np.concatenate([np.sort(rng.random(size)) for size in (1, 5, 30)])
+    offsets = np.array([0, 1, 6, 36])
+    curve, points = rng.integers(0, 3, 400), rng.uniform(-0.1, 1.1, 400)
+    together = _native.interpolate_curves(x, y, offsets, curve, points, "float32")
+    for c in range(3):
+        knots = slice(offsets[c], offsets[c + 1])
+        alone = _native.interpolate(x[knots], y[knots], points[curve == c], "float32")
+        assert oracle.same_bits(together[curve == c], alone)
+    for bad in (-1, 3):
+        with pytest.raises(ValueError, match=f"curve_of_point: position 1 is {bad}"):
+            _native.interpolate_curves(x, y, offsets, np.array([0, bad]), points[:2])
