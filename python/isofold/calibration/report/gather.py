@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isofold._arrays import thread_count
-from isofold.calibration._inputs import Observations, as_column, collect
+from isofold.calibration._inputs import Observations, as_column, collect, collect_kept
 from isofold.calibration._sums import exact_sum, scaled_weights, weighted_mean
 from isofold.calibration.corp import brier_decomposition
 from isofold.calibration.metrics import log_loss
@@ -118,7 +118,7 @@ def report_data(
         Naming the argument and the position.
     """
     workers = thread_count(threads)
-    before = collect(scores, labels, sample_weight)
+    before, kept = collect_kept(scores, labels, sample_weight)
     after = collect(calibrated, labels, sample_weight, scores_name="calibrated", probabilities=True)
     score_column, calibrated_column = as_column(scores, "scores"), as_column(calibrated, "calibrated")
     probabilities = bool(((before.scores >= 0.0) & (before.scores <= 1.0)).all())
@@ -149,8 +149,7 @@ def report_data(
     table = None
     if segments is not None:
         coded = encode_segments(segments, segment_names, len(score_column))
-        if sample_weight is not None:
-            kept = as_column(sample_weight, "sample_weight") > 0
+        if kept is not None:
             coded = type(coded)(coded.columns, coded.names, coded.codes[kept])
         table = segment_table(
             coded,
