@@ -35,8 +35,8 @@ struct ConstArray {
   ConstArray(const void* pointer, DataType data_type) : data(pointer), type(data_type) {}
   template <class T>
     requires(data_type_of<T> != DataType::none)
-  ConstArray(const T* pointer)
-      : data(pointer), type(data_type_of<T>) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): arrays are passed as they are
+  ConstArray(const T* pointer) : data(pointer), type(data_type_of<T>) {}
 
   [[nodiscard]] bool present() const noexcept { return type != DataType::none; }
 };
@@ -50,7 +50,8 @@ struct MutableArray {
   MutableArray(void* pointer, DataType data_type) : data(pointer), type(data_type) {}
   template <class T>
     requires(data_type_of<T> != DataType::none)
-  MutableArray(T* pointer) : data(pointer), type(data_type_of<T>) {}  // NOLINT(google-explicit-constructor)
+  // NOLINTNEXTLINE(google-explicit-constructor): arrays are passed as they are
+  MutableArray(T* pointer) : data(pointer), type(data_type_of<T>) {}
 
   [[nodiscard]] bool present() const noexcept { return type != DataType::none; }
 };

@@ -139,16 +139,19 @@ Status check_curves(const Curves& curves) {
     return fault(StatusCode::invalid_argument, "knots: null pointer");
   }
   if (curves.offsets[0] != 0) return fault(StatusCode::bad_offsets, "curve offsets must start at 0", -1, 0);
+  // All offsets before any knot: one that is too large would lead past the arrays.
+  for (std::int64_t c = 0; c < curves.count; ++c) {
+    if (curves.offsets[c] < curves.offsets[c + 1]) continue;
+    if (curves.count == 1) return fault(StatusCode::invalid_argument, "knots: at least one is needed");
+    return fault(StatusCode::bad_offsets, "knots: curve " + std::to_string(c) + ", at least one is needed", c,
+                 c + 1);
+  }
   for (std::int64_t c = 0; c < curves.count; ++c) {
     const std::int64_t begin = curves.offsets[c];
     const std::int64_t end = curves.offsets[c + 1];
-    // Every curve has a knot, and places are named within it where there are several.
+    // Places are named within a curve where there are several.
     const std::int64_t curve = curves.count > 1 ? c : -1;
     const std::string in_curve = curves.count > 1 ? "curve " + std::to_string(c) + ", " : "";
-    if (begin >= end) {
-      return fault(curves.count > 1 ? StatusCode::bad_offsets : StatusCode::invalid_argument,
-                   "knots: " + in_curve + "at least one is needed", curve, curves.count > 1 ? c + 1 : -1);
-    }
     const auto at = [&](std::int64_t i) { return in_curve + "position " + std::to_string(i - begin); };
     for (std::int64_t i = begin; i < end; ++i) {
       for (const bool is_x : {true, false}) {
