@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+import typer
 
 from isofold.calibration import Calibrator
 from isofold.calibration._segment_keys import KeyColumn
 from isofold.cli.apply import load_curve, score_name, segment_names
 from isofold.cli.columns import Floats, NumberColumn, check_columns
-from isofold.cli.errors import CommandError
+from isofold.cli.errors import CommandError, reported
 from isofold.cli.html import report_writer
 from isofold.cli.inputs import Input, open_input
 from isofold.cli.keys import KeyReader, SegmentLocator, concatenated
@@ -134,3 +135,70 @@ def report(
     say(f"{out}: the report on {reading.rows:,} rows of {os.fspath(path)}")
     print_dropped(reading.dropped, by_column)
     print_comparison(shown, metrics)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the command line."""
+
+    @app.command("report")
+    def _report(
+        curve: Annotated[Path, typer.Argument(help="A file that calibrate wrote.", show_default=False)],
+        file: Annotated[
+            str,
+            typer.Argument(metavar="FILE", help="Rows: a file, a folder or a pattern.", show_default=False),
+        ],
+        label: Annotated[
+            str, typer.Option(help="Column of outcomes: 0 or 1, or rates in between.", show_default=False)
+        ],
+        out: Annotated[Path, typer.Option(help="The HTML file to write.", show_default=False)],
+        score: Annotated[
+            str | None, typer.Option(help="Column of scores.  [default: as in calibrate]", show_default=False)
+        ] = None,
+        weight: Annotated[
+            str | None,
+            typer.Option(help="Column of weights; rows of weight 0 are dropped.", show_default=False),
+        ] = None,
+        segment: Annotated[
+            list[str] | None,
+            typer.Option(
+                help="Segment column; repeat in the order of calibrate. Breaks the report down even if the curve "
+                "has no segments.  [default: as in calibrate]",
+                show_default=False,
+            ),
+        ] = None,
+        title: Annotated[
+            str | None, typer.Option(help="The page's title.  [default: names FILE]", show_default=False)
+        ] = None,
+        on_missing: Annotated[
+            OnMissing,
+            typer.Option(
+                help="What to do about a null, NaN or empty score, label or weight: stop, or leave the row out "
+                "and say how many."
+            ),
+        ] = "error",
+        as_json: Annotated[
+            bool, typer.Option("--json", help="Print one JSON object instead of tables.")
+        ] = False,
+        threads: Annotated[
+            int | None,
+            typer.Option(min=1, help="Threads to use; changes no bit.  [default: all processors available]"),
+        ] = None,
+    ) -> None:
+        """Write an HTML report that opens offline: how well the curves do on a file, segment by segment.
+
+        isofold report curves.json today.parquet --label clicked --out report.html
+        """
+        with reported():
+            report(
+                curve,
+                file,
+                out=out,
+                label=label,
+                score=score,
+                weight=weight,
+                segments=segment or (),
+                title=title,
+                on_missing=on_missing,
+                as_json=as_json,
+                threads=threads,
+            )
