@@ -31,11 +31,14 @@ class KeyColumn:
     def __len__(self) -> int:
         return int(self.codes.shape[0])
 
-    def values(self) -> NDArray[np.object_]:
-        """The keys themselves, None for null."""
-        table = np.array([*self.levels, None], dtype=object)
-        keys: NDArray[np.object_] = table[self.codes]
-        return keys
+
+class UnusableKey(ValueError):
+    """A value that cannot be a key."""
+
+    def __init__(self, label: str, position: int, reason: str) -> None:
+        super().__init__(f"{label}[{position}] {reason}")
+        self.position = position
+        self.reason = reason
 
 
 def described(kind: KeyKind) -> str:
@@ -123,7 +126,7 @@ def encode(name: str | None, data: Any, label: str) -> KeyColumn:
         codes, levels = _from_pandas(data)
     else:
         codes, levels = _from_array(data, label)
-    return _canonical(name, codes, levels, label)
+    return canonical(name, codes, levels, label)
 
 
 def _from_arrow(data: Any) -> tuple[NDArray[np.integer[Any]], list[Any]]:
@@ -238,7 +241,7 @@ def kind_of(value: KeyValue) -> KeyKind:
     return "boolean" if isinstance(value, bool) else "integer"
 
 
-def _canonical(
+def canonical(
     name: str | None, codes: NDArray[np.integer[Any]], levels: Iterable[Any], label: str
 ) -> KeyColumn:
     """Levels of one kind, sorted and distinct, whatever order and types they came in."""
@@ -247,8 +250,10 @@ def _canonical(
     for code, level in enumerate(levels):
         try:
             value = _key_value(level)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"{label}{_position(codes, code)} {error}") from None
+        except TypeError as error:
+            raise TypeError(f"{label}[{_first(codes, code)}] {error}") from None
+        except ValueError as error:
+            raise UnusableKey(label, _first(codes, code), str(error)) from None
         if value is not None:
             if kind is not None and kind != kind_of(value):
                 raise TypeError(f"{label} mixes {described(kind)} and {described(kind_of(value))}")
@@ -261,6 +266,5 @@ def _canonical(
     return KeyColumn(name, kind, table[codes], tuple(distinct))
 
 
-def _position(codes: NDArray[np.integer[Any]], code: int) -> str:
-    where = np.flatnonzero(codes == code)
-    return f"[{int(where[0])}]" if where.size else ""
+def _first(codes: NDArray[np.integer[Any]], code: int) -> int:
+    return int(np.argmax(codes == code))

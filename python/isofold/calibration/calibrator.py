@@ -301,7 +301,7 @@ class Calibrator:
                 out_dtype=points.dtype.name,
                 threads=thread_count(self.threads),
             )
-        return self._predict_located(points, self.locate(segments, points.shape[0]))
+        return self.predict_located(points, self.locate(segments, points.shape[0]))
 
     def locate(self, segments: Any, rows: int) -> NDArray[np.int64]:
         """For each of `rows` rows the position of its segment in `segments_`; -1 for null, -2 for unseen.
@@ -313,7 +313,8 @@ class Calibrator:
             raise ValueError("segments were given, but the fit had none")
         return self._index.locate(segments, rows)
 
-    def _predict_located(self, points: FloatArray, located: NDArray[np.int64]) -> FloatArray:
+    def predict_located(self, points: FloatArray, located: NDArray[np.int64]) -> FloatArray:
+        """As `predict`, for finite scores in one contiguous dimension and what `locate` returned for them."""
         return _native.interpolate_curves(
             knots_x=self._curves.knots_x,
             knots_y=self._curves.knots_y,

@@ -8,26 +8,58 @@ from typing import Annotated
 import typer
 
 import isofold
+from isofold.calibration.calibrator import DEFAULT_MIN_ROWS
 from isofold.cli.apply import apply
 from isofold.cli.calibrate import calibrate
 from isofold.cli.errors import reported
+from isofold.cli.report_command import report
+from isofold.cli.rows import OnMissing
 
 app = typer.Typer(
     name="isofold",
     help=(
         "Calibrate a model's scores by isotonic regression.\n\n"
-        "Files are Parquet (.parquet, .pq), CSV (.csv, UTF-8 with a header) or Arrow (.arrow, .feather, "
-        ".ipc, .arrows). An error is one line on standard error and exit code 2, and leaves no half-written "
-        "file; it counts rows from 1, a header not among them."
+        "FILE is Parquet (.parquet, .pq), CSV (.csv, UTF-8 with a header) or Arrow (.arrow, .feather, .ipc, "
+        ".arrows); a folder of such files; or a quoted pattern such as 'day=*/*.parquet'. Many files are "
+        "read like one, in the order of their names. An error is one line on standard error and exit code 2, "
+        "and leaves no half-written file; it counts the rows of a file from 1, a header not among them."
     ),
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
 
+File = Annotated[
+    str, typer.Argument(metavar="FILE", help="Rows: a file, a folder or a pattern.", show_default=False)
+]
+CurveFile = Annotated[Path, typer.Argument(help="A file that calibrate wrote.", show_default=False)]
 Threads = Annotated[
     int | None,
-    typer.Option(min=1, help="Threads to use; changes no bit.  [default: all processors available]"),
+    typer.Option(
+        min=1, help="Threads to use, by default all processors available; changes no bit.", show_default=False
+    ),
+]
+Missing = Annotated[
+    OnMissing,
+    typer.Option(
+        help="What to do about a null, NaN or empty score, label or weight: stop, or leave the row out and "
+        "say how many."
+    ),
+]
+Report = Annotated[
+    Path | None, typer.Option("--report", help="Also write an HTML report here.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+FittedScore = Annotated[
+    str | None, typer.Option(help="Column of scores, by default the one of calibrate.", show_default=False)
+]
+FittedSegments = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--segment",
+        help="Segment column, by default those of calibrate; else repeat in its order.",
+        show_default=False,
+    ),
 ]
 
 
@@ -51,25 +83,46 @@ def _root(
 
 @app.command("calibrate")
 def _calibrate(
-    file: Annotated[Path, typer.Argument(help="Rows with a score and an outcome.", show_default=False)],
+    file: File,
     score: Annotated[str, typer.Option(help="Column of scores: any finite numbers.", show_default=False)],
-    label: Annotated[
-        str, typer.Option(help="Column of outcomes: 0 or 1, or rates in between.", show_default=False)
-    ],
     out: Annotated[Path, typer.Option(help="The curve file to write (JSON).", show_default=False)],
+    label: Annotated[
+        str | None, typer.Option(help="Column of outcomes: 0 or 1, or rates in between.", show_default=False)
+    ] = None,
     weight: Annotated[
         str | None, typer.Option(help="Column of weights; rows of weight 0 are dropped.", show_default=False)
     ] = None,
+    positives: Annotated[
+        str | None,
+        typer.Option(
+            help="Instead of --label, for aggregated rows: column of positives.", show_default=False
+        ),
+    ] = None,
+    total: Annotated[
+        str | None, typer.Option(help="With --positives: column of totals.", show_default=False)
+    ] = None,
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--segment", help="A curve for each value of this column; may be repeated.", show_default=False
+        ),
+    ] = None,
+    min_rows: Annotated[
+        int, typer.Option(min=1, help="Segments with fewer rows are served by the global curve.")
+    ] = DEFAULT_MIN_ROWS,
     decreasing: Annotated[bool, typer.Option("--decreasing", help="The rate falls as scores rise.")] = False,
     floor: Annotated[float | None, typer.Option(help="Least rate, in [0, 1].", show_default=False)] = None,
     ceiling: Annotated[
         float | None, typer.Option(help="Greatest rate, in [0, 1].", show_default=False)
     ] = None,
+    on_missing: Missing = "error",
+    html_report: Report = None,
+    as_json: Json = False,
     threads: Threads = None,
 ) -> None:
-    """Fit a calibration curve and print metrics before and after.
+    """Fit calibration curves and print metrics before and after.
 
-    isofold calibrate scored.parquet --score score --label clicked --out curve.json
+    isofold calibrate scored.parquet --score score --label clicked --segment country --out curves.json
     """
     with reported():
         calibrate(
@@ -77,24 +130,30 @@ def _calibrate(
             score=score,
             label=label,
             weight=weight,
+            positives=positives,
+            total=total,
+            segments=segment or (),
+            min_rows=min_rows,
             out=out,
             increasing=not decreasing,
             floor=floor,
             ceiling=ceiling,
+            on_missing=on_missing,
+            report=html_report,
+            as_json=as_json,
             threads=threads,
         )
 
 
 @app.command("apply")
 def _apply(
-    curve: Annotated[Path, typer.Argument(help="A file that calibrate wrote.", show_default=False)],
-    file: Annotated[Path, typer.Argument(help="Rows with a score.", show_default=False)],
+    curve: CurveFile,
+    file: File,
     out: Annotated[
         Path, typer.Option(help="Where to write the rows with one column more.", show_default=False)
     ],
-    score: Annotated[
-        str | None, typer.Option(help="Column of scores.  [default: as in calibrate]", show_default=False)
-    ] = None,
+    score: FittedScore = None,
+    segment: FittedSegments = None,
     column: Annotated[str, typer.Option(help="Name of the new column.")] = "calibrated",
     label: Annotated[
         str | None, typer.Option(help="Column of outcomes, to print metrics too.", show_default=False)
@@ -102,11 +161,76 @@ def _apply(
     weight: Annotated[
         str | None, typer.Option(help="Column of weights for the metrics.", show_default=False)
     ] = None,
+    on_missing: Missing = "error",
+    html_report: Report = None,
+    as_json: Json = False,
     threads: Threads = None,
 ) -> None:
     """Add a column of calibrated rates to a file, batch by batch.
 
-    isofold apply curve.json today.parquet --out calibrated.parquet
+    Memory does not grow with the file, unless --label asks for metrics (24 bytes a row). With --on-missing
+    drop, rows without a score are left out of the output, rows without label or weight only of the metrics.
+
+    isofold apply curves.json today.parquet --out calibrated.parquet
     """
     with reported():
-        apply(curve, file, out=out, score=score, column=column, label=label, weight=weight, threads=threads)
+        apply(
+            curve,
+            file,
+            out=out,
+            score=score,
+            segments=segment or (),
+            column=column,
+            label=label,
+            weight=weight,
+            on_missing=on_missing,
+            report=html_report,
+            as_json=as_json,
+            threads=threads,
+        )
+
+
+@app.command("report")
+def _report(
+    curve: CurveFile,
+    file: File,
+    label: Annotated[
+        str, typer.Option(help="Column of outcomes: 0 or 1, or rates in between.", show_default=False)
+    ],
+    out: Annotated[Path, typer.Option(help="The report to write (HTML).", show_default=False)],
+    score: FittedScore = None,
+    segment: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--segment",
+            help="Segment column, may be repeated: where the file's names differ from the curves', or to "
+            "break the report down though the curve has no segments.",
+            show_default=False,
+        ),
+    ] = None,
+    weight: Annotated[str | None, typer.Option(help="Column of weights.", show_default=False)] = None,
+    title: Annotated[
+        str | None, typer.Option(help="The report's title.  [default: names FILE]", show_default=False)
+    ] = None,
+    on_missing: Missing = "error",
+    as_json: Json = False,
+    threads: Threads = None,
+) -> None:
+    """Write an HTML report: how well the curves do on a file, segment by segment.
+
+    isofold report curves.json today.parquet --label clicked --out report.html
+    """
+    with reported():
+        report(
+            curve,
+            file,
+            label=label,
+            out=out,
+            score=score,
+            segments=segment or (),
+            weight=weight,
+            title=title,
+            on_missing=on_missing,
+            as_json=as_json,
+            threads=threads,
+        )

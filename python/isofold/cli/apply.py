@@ -1,7 +1,9 @@
-"""`isofold apply`: a curve laid on a file, batch by batch."""
+"""`isofold apply`: curves laid on a file, batch by batch."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,14 +12,28 @@ import pyarrow as pa
 
 from isofold.calibration import Calibrator, CurveFileError
 from isofold.calibration._atomic_file import atomic_writer
-from isofold.cli.columns import NumberColumn, check_columns
+from isofold.calibration._segment_keys import KeyColumn
+from isofold.cli.columns import Floats, NumberColumn, check_columns
 from isofold.cli.errors import CommandError, faults_of_file
-from isofold.cli.report import Floats, print_comparison, say, with_progress
+from isofold.cli.html import report_writer
+from isofold.cli.inputs import Input, open_input
+from isofold.cli.keys import SegmentLocator, concatenated
+from isofold.cli.report import (
+    compare,
+    print_comparison,
+    print_dropped,
+    print_json,
+    print_served,
+    say,
+    with_progress,
+)
+from isofold.cli.rows import OnMissing, keep
 from isofold.cli.sinks import Sink, open_sink
-from isofold.cli.sources import Source, format_by_name, open_source
+from isofold.cli.sources import Piece, format_by_name
 
 
-def _load_curve(path: Path, threads: int | None) -> Calibrator:
+def load_curve(path: Path, threads: int | None) -> Calibrator:
+    """Read a curve file. Raises CommandError."""
     try:
         with faults_of_file(path, "cannot be opened"):
             calibrator = Calibrator.load(path)
@@ -27,36 +43,119 @@ def _load_curve(path: Path, threads: int | None) -> Calibrator:
     return calibrator
 
 
-def _score_name(calibrator: Calibrator, curve: Path, score: str | None) -> str:
+def score_name(calibrator: Calibrator, curve: Path, score: str | None) -> str:
     name = calibrator.score_name if score is None else score
     if name is None:
         raise CommandError(f"{curve}: the curve names no score column; say which with --score")
     return name
 
 
-class _Metrics:
-    """The columns that a comparison needs, kept only when it was asked for."""
+def segment_names(calibrator: Calibrator, curve: Path, segments: Sequence[str]) -> list[str]:
+    """The segment columns: those given, in the curve file's order, or those that it names."""
+    fitted = [column.name for column in calibrator.segment_columns_]
+    if segments and len(segments) != len(fitted):
+        raise CommandError(
+            f"{curve}: the curves have {len(fitted)} segment columns, --segment names {len(segments)}"
+        )
+    names = list(segments) or [name for name in fitted if name is not None]
+    if len(names) != len(fitted):
+        raise CommandError(f"{curve}: the curves name no segment columns; say which with --segment")
+    return names
 
-    def __init__(self, columns: list[NumberColumn]) -> None:
-        self._columns = columns
+
+class _Evaluation:
+    """The columns that metrics and a report need, kept only when these were asked for."""
+
+    def __init__(self, columns: list[NumberColumn], *, keep_keys: bool) -> None:
+        self.columns = columns
         self._parts: list[list[Floats]] = [[] for _ in range(2 + len(columns))]
+        self._keep_keys = keep_keys
+        self._keys: list[list[KeyColumn]] = []
+        self.dropped = 0
 
-    def add(self, batch: Any, rows: int, scores: Floats, rates: Floats) -> None:
-        if self._columns:
-            kept = (scores, rates, *(column.read(batch, rows) for column in self._columns))
-            for part, values in zip(self._parts, kept, strict=True):
-                part.append(values)
+    def add(self, piece: Piece, scores: Floats, rates: Floats, keys: list[KeyColumn], has_score: Any) -> None:
+        """`scores`, `rates` and `keys` are of all rows of the piece."""
+        if not self.columns:
+            return
+        read = [column.read(piece) for column in self.columns]
+        kept = keep([], [None if has_score is None else ~has_score, *(missing for _, missing in read)])
+        values = [scores, rates, *(value for value, _ in read)]
+        if kept is not None:
+            values = [value[kept] for value in values]
+            keys = [KeyColumn(key.name, key.kind, key.codes[kept], key.levels) for key in keys]
+            self.dropped += piece.rows - int(np.count_nonzero(kept))
+        for part, value in zip(self._parts, values, strict=True):
+            part.append(value)
+        if self._keep_keys:
+            self._keys.append(keys)
 
-    def show(self, path: Path) -> None:
-        if self._columns and self._parts[0]:
-            scores, rates, labels, *rest = (np.concatenate(part) for part in self._parts)
-            if rest and not rest[0].any():
-                say(f"{path}: every weight is 0, so there are no metrics")
-                return
-            print_comparison(f"On {path}", labels, scores, rates, rest[0] if rest else None)
+    def arrays(self) -> tuple[Floats, Floats, Floats, Floats | None] | None:
+        """Scores, rates, labels and weights; None when there is nothing to measure."""
+        if not self.columns or not any(map(len, self._parts[0])):
+            return None
+        scores, rates, labels, *rest = (np.concatenate(part) for part in self._parts)
+        if rest and not rest[0].any():
+            return None
+        return scores, rates, labels, rest[0] if rest else None
+
+    def keys(self) -> list[KeyColumn] | None:
+        return [concatenated(parts) for parts in zip(*self._keys, strict=True)] or None
 
 
-def _schema_with(source: Source, column: str, score: NumberColumn) -> Any:
+class _Application:
+    """One run over the rows, and what it counts."""
+
+    def __init__(
+        self,
+        calibrator: Calibrator,
+        scores: NumberColumn,
+        locator: SegmentLocator | None,
+        evaluation: _Evaluation,
+    ) -> None:
+        self._calibrator = calibrator
+        self._scores = scores
+        self._locator = locator
+        self._evaluation = evaluation
+        self.rows = self.dropped = 0
+        reasons = [segment.served_by for segment in calibrator.segments_]
+        # Two more for rows of index -2 and -1.
+        self._served_by = np.array([*reasons, "unseen", "null"], dtype=object)
+        self.served = dict.fromkeys(("own_curve", "null", "unseen", "single_class", "under_min_rows"), 0)
+
+    def write(self, source: Input, sink: Sink, schema: Any) -> None:
+        for piece in with_progress(source, source.pieces(), "calibrating"):
+            values, missing = self._scores.read(piece)
+            if missing is not None:
+                values = np.where(missing, values.dtype.type(0), values)
+            rates, keys, located = self._calibrate(piece, values)
+            has_score = None if missing is None else ~missing
+            self._evaluation.add(piece, values, rates, keys, has_score)
+            arrays = [*piece.batch.columns, pa.array(rates, schema.field(len(schema) - 1).type)]
+            batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+            if has_score is not None:
+                batch = batch.filter(pa.array(has_score))
+                located = None if located is None else located[has_score]
+            if located is not None:
+                self._count(located)
+            sink.write(batch)
+            self.rows += batch.num_rows
+            self.dropped += piece.rows - batch.num_rows
+        if self.rows + self.dropped == 0:
+            raise CommandError(f"{source.path}: the file has no rows")
+
+    def _calibrate(self, piece: Piece, scores: Floats) -> tuple[Floats, list[KeyColumn], Any]:
+        if self._locator is None:
+            return self._calibrator.predict(scores), [], None
+        located, keys = self._locator.locate(piece)
+        return self._calibrator.predict_located(scores, located), keys, located
+
+    def _count(self, located: Any) -> None:
+        counts = np.bincount(located + 2, minlength=2)
+        for index in np.flatnonzero(counts).tolist():
+            self.served[self._served_by[index - 2]] += int(counts[index])
+
+
+def _schema_with(source: Input, column: str, score: NumberColumn) -> Any:
     """The file's schema and one column more: float32 after float32 (or float16) scores, else float64."""
     if column in source.names:
         raise CommandError(f"{source.path}: there is a column {column!r} already; name another with --column")
@@ -67,65 +166,88 @@ def _schema_with(source: Source, column: str, score: NumberColumn) -> Any:
 
 def apply(
     curve: Path,
-    path: Path,
+    path: str | os.PathLike[str],
     *,
     out: Path,
     score: str | None = None,
+    segments: Sequence[str] = (),
     column: str = "calibrated",
     label: str | None = None,
     weight: str | None = None,
+    on_missing: OnMissing = "error",
+    report: Path | None = None,
+    as_json: bool = False,
     threads: int | None = None,
 ) -> None:
     """Write `path` with the calibrated rates in one column more, or raise CommandError and leave `out`."""
-    calibrator = _load_curve(curve, threads)
-    score_column_name = _score_name(calibrator, curve, score)
-    if weight is not None and label is None:
+    calibrator = load_curve(curve, threads)
+    drop = on_missing == "drop"
+    scores = NumberColumn(score_name(calibrator, curve, score), "score", drop_missing=drop)
+    names = segment_names(calibrator, curve, segments)
+    if label is None and weight is not None:
         raise CommandError("--weight is for the metrics, which need --label as well")
+    if label is None and report is not None:
+        raise CommandError("--report needs --label as well")
     out_format = format_by_name(out)
+    write_report = None if report is None else report_writer(report)
 
-    source = open_source(path)
-    with source.stream:
+    with open_input(path) as source:
         if source.text and out_format != "csv":
             raise CommandError(f"{out}: a CSV file's columns have no types, so it can only become a CSV file")
-        scores = NumberColumn(path, score_column_name, "score", text=source.text)
         extra = []
         if label is not None:
-            extra.append(NumberColumn(path, label, "label", text=source.text))
+            extra.append(NumberColumn(label, "label", drop_missing=drop))
         if weight is not None:
-            extra.append(NumberColumn(path, weight, "weight", text=source.text))
-        check_columns(path, source.names, [used.name for used in (scores, *extra)])
+            extra.append(NumberColumn(weight, "weight", drop_missing=drop))
+        check_columns(source, [*(used.name for used in (scores, *extra)), *names])
         for used in (scores, *extra):
-            used.check_type(source.schema)
+            used.check_type(source)
         schema = _schema_with(source, column, scores)
-        metrics = _Metrics(extra)
+        locator = SegmentLocator(calibrator, source, names) if names else None
+        evaluation = _Evaluation(extra, keep_keys=report is not None)
+        run = _Application(calibrator, scores, locator, evaluation)
         with faults_of_file(out, "cannot be written"), atomic_writer(out) as stream:
             sink = open_sink(out_format, stream, schema)
             try:
-                rows = _apply_batches(source, sink, schema, calibrator, scores, metrics)
+                run.write(source, sink, schema)
                 sink.close()
             except BaseException:
                 sink.discard()
                 raise
-    say(f"{out}: {rows:,} rows, calibrated rates in column {column!r}")
-    metrics.show(path)
 
-
-def _apply_batches(
-    source: Source,
-    sink: Sink,
-    schema: Any,
-    calibrator: Calibrator,
-    scores: NumberColumn,
-    metrics: _Metrics,
-) -> int:
-    rows = 0
-    for batch in with_progress(source, source.batches(), "calibrating"):
-        values = scores.read(batch, rows)
-        rates = calibrator.predict(values)
-        metrics.add(batch, rows, values, rates)
-        arrays = [*batch.columns, pa.array(rates, schema.field(len(schema) - 1).type)]
-        sink.write(pa.RecordBatch.from_arrays(arrays, schema=schema))
-        rows += batch.num_rows
-    if rows == 0:
-        raise CommandError(f"{source.path}: the file has no rows")
-    return rows
+    measured = evaluation.arrays()
+    metrics = None
+    if measured is not None:
+        found, rates, labels, weights = measured
+        metrics = compare(labels, found, rates, weights)
+        if write_report is not None:
+            write_report(found, labels, rates, weights, evaluation.keys(), f"On {os.fspath(path)}")
+    if as_json:
+        print_json(
+            {
+                "command": "apply",
+                "out": os.fspath(out),
+                "rows": run.rows,
+                "dropped": {
+                    "rows": run.dropped,
+                    "by_column": {scores.name: run.dropped} if run.dropped else {},
+                },
+                "rows_left_out_of_metrics": evaluation.dropped - run.dropped if extra else 0,
+                "served": run.served if names else None,
+                "metrics": metrics,
+                "report": None if report is None or measured is None else os.fspath(report),
+            }
+        )
+        return
+    say(f"{out}: {run.rows:,} rows, calibrated rates in column {column!r}")
+    print_dropped(run.dropped, {scores.name: run.dropped})
+    if names:
+        print_served(run.served)
+    if extra and evaluation.dropped > run.dropped:
+        say(f"{evaluation.dropped - run.dropped:,} rows more are left out of the metrics: no label or weight")
+    if metrics is not None:
+        print_comparison(f"On {os.fspath(path)}", metrics)
+    elif extra:
+        say(f"{os.fspath(path)}: every weight is 0, so there are no metrics")
+    if report is not None and measured is not None:
+        say(f"{report}: the report")

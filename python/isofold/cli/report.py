@@ -1,33 +1,50 @@
-"""What the commands print: progress while they work, and metrics before and after."""
+"""What the commands print: progress while they work, metrics, who serves which segments, JSON."""
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from isofold.calibration import brier_decomposition, expected_calibration_error, log_loss
-from isofold.cli.sources import Source
+from isofold.calibration import Calibrator, brier_decomposition, expected_calibration_error, log_loss
+from isofold.cli.columns import Floats
+from isofold.cli.inputs import Input
+from isofold.cli.sources import Piece
 
-Floats = NDArray[np.floating[Any]]
+Metrics = dict[str, float]
+
+_METRIC_NAMES = {
+    "ece_equal_width": "ECE, 15 bins of equal width",
+    "ece_equal_mass": "ECE, 15 bins of equal mass",
+    "log_loss": "log loss",
+    "brier": "Brier score",
+    "mcb": "  miscalibration (MCB)",
+    "dsc": "  discrimination (DSC)",
+    "unc": "  uncertainty (UNC)",
+}
+_REASONS = {
+    "null": "without a segment",
+    "unseen": "in segments that the fit has not seen",
+    "single_class": "in segments whose labels were all 0 or all 1",
+    "under_min_rows": "in segments of too few rows",
+}
 
 
-def with_progress(source: Source, batches: Iterator[Any], doing: str) -> Iterator[Any]:
-    """Hand the batches on, with a bar on standard error if that is a terminal."""
+def with_progress(source: Input, pieces: Iterator[Piece], doing: str) -> Iterator[Piece]:
+    """Hand the pieces on, with a bar on standard error if that is a terminal."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not sys.stderr.isatty()) as progress:
         task = progress.add_task(doing, total=1.0)
         rows = 0
-        for batch in batches:
-            yield batch
-            rows += batch.num_rows
+        for piece in pieces:
+            yield piece
+            rows += piece.rows
             progress.update(task, completed=source.share_read(rows))
 
 
@@ -35,40 +52,92 @@ def say(text: str) -> None:
     Console(soft_wrap=True, markup=False, highlight=False).print(text)
 
 
-def measure(labels: Floats, predictions: Floats, weights: Floats | None) -> dict[str, str]:
-    """The metrics by name, as shown."""
+def print_json(summary: dict[str, Any]) -> None:
+    print(json.dumps(summary, ensure_ascii=False, allow_nan=False))
+
+
+def measure(labels: Floats, predictions: Floats, weights: Floats | None) -> Metrics:
     loss = log_loss(labels, predictions, sample_weight=weights)
     terms = brier_decomposition(labels, predictions, sample_weight=weights)
-    infinite = f" ({loss.infinite_terms:,} infinite)" if loss.infinite_terms else ""
     uniform, quantile = (
         expected_calibration_error(labels, predictions, sample_weight=weights, strategy=strategy)
         for strategy in ("uniform", "quantile")
     )
     return {
-        "ECE, 15 bins of equal width": f"{uniform:.6f}",
-        "ECE, 15 bins of equal mass": f"{quantile:.6f}",
-        "log loss": f"{loss.value:.6f}{infinite}",
-        "Brier score": f"{terms.score:.6f}",
-        "  miscalibration (MCB)": f"{terms.miscalibration:.6f}",
-        "  discrimination (DSC)": f"{terms.discrimination:.6f}",
-        "  uncertainty (UNC)": f"{terms.uncertainty:.6f}",
+        "ece_equal_width": uniform,
+        "ece_equal_mass": quantile,
+        "log_loss": loss.value,
+        "log_loss_infinite_terms": loss.infinite_terms,
+        "brier": terms.score,
+        "mcb": terms.miscalibration,
+        "dsc": terms.discrimination,
+        "unc": terms.uncertainty,
     }
 
 
-def print_comparison(
-    title: str, labels: Floats, scores: Floats, calibrated: Floats, weights: Floats | None
-) -> None:
-    """Print the metrics of the scores, if they can be read as probabilities, and of the calibrated rates."""
-    after = measure(labels, calibrated, weights)
+def compare(
+    labels: Floats, scores: Floats, calibrated: Floats, weights: Floats | None
+) -> dict[str, Metrics | None]:
+    """Metrics of the scores, if they can be read as probabilities, and of the calibrated rates."""
     readable = bool(((scores >= 0) & (scores <= 1)).all())
-    before = measure(labels, scores, weights) if readable else {}
+    return {
+        "before": measure(labels, scores, weights) if readable else None,
+        "after": measure(labels, calibrated, weights),
+    }
+
+
+def _shown(metrics: Metrics | None, name: str) -> str:
+    if metrics is None:
+        return "-"
+    infinite = metrics["log_loss_infinite_terms"] if name == "log_loss" else 0
+    return f"{metrics[name]:.6f}" + (f" ({infinite:,} infinite)" if infinite else "")
+
+
+def print_comparison(title: str, metrics: dict[str, Metrics | None]) -> None:
     say(title)
     table = Table()
     table.add_column("metric")
     table.add_column("before", justify="right")
     table.add_column("after", justify="right")
-    for name, value in after.items():
-        table.add_row(name, before.get(name, "-"), value)
+    for name, text in _METRIC_NAMES.items():
+        table.add_row(text, _shown(metrics["before"], name), _shown(metrics["after"], name))
     Console(highlight=False).print(table)
-    if not readable:
+    if metrics["before"] is None:
         say("before: scores outside [0, 1] are no probabilities, so they have no such metrics")
+
+
+def segment_summary(calibrator: Calibrator) -> dict[str, Any]:
+    """Who serves the segments of a fit."""
+    own = [segment for segment in calibrator.segments_ if segment.served_by == "own_curve"]
+    served_by_global = {
+        reason: {"segments": found.segments, "rows": found.rows}
+        for reason, found in calibrator.fallbacks_.items()
+    }
+    return {
+        "columns": [column.name for column in calibrator.segment_columns_],
+        "segments": len(calibrator.segments_),
+        "own_curve": {"segments": len(own), "rows": sum(segment.counts.rows for segment in own)},
+        "served_by_global": served_by_global,
+    }
+
+
+def print_segments(summary: dict[str, Any], min_rows: int) -> None:
+    own, total = summary["own_curve"], summary["segments"]
+    names = ", ".join(summary["columns"])
+    say(f"{own['segments']:,} curves of {total:,} segments by {names}; the global curve serves the others:")
+    for reason, found in summary["served_by_global"].items():
+        of_segments = f" ({found['segments']:,} segments)" if reason != "null" else ""
+        limit = f" (under {min_rows:,})" if reason == "under_min_rows" else ""
+        say(f"  {found['rows']:,.0f} rows {_REASONS[reason]}{limit}{of_segments}")
+
+
+def print_served(rows: dict[str, int]) -> None:
+    say(f"{rows['own_curve']:,} rows served by curves of their segments, by the global curve:")
+    for reason, text in _REASONS.items():
+        say(f"  {rows[reason]:,} rows {text}")
+
+
+def print_dropped(rows: int, by_column: dict[str, int]) -> None:
+    if rows:
+        found = ", ".join(f"{count:,} without {name!r}" for name, count in by_column.items())
+        say(f"{rows:,} rows dropped: {found}")

@@ -7,7 +7,8 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, BinaryIO
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Self
 
 import pyarrow as pa
 import pyarrow.csv
@@ -39,13 +40,30 @@ def format_by_name(path: str | os.PathLike[str]) -> str:
 _WRONG_FIELD_COUNT = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
 
 
+@dataclass(frozen=True)
+class Piece:
+    """Some rows of a file, and where they stand in it."""
+
+    batch: Any  # pyarrow.RecordBatch
+    path: str
+    rows_before: int
+
+    @property
+    def rows(self) -> int:
+        return int(self.batch.num_rows)
+
+    def fault(self, column: str, index: int, reason: str) -> CommandError:
+        """The error for row `index` of this piece. Users count rows from 1, a CSV header not among them."""
+        return CommandError(f"{self.path}: column {column!r}, row {self.rows_before + index + 1}: {reason}")
+
+
 class Source(ABC):
-    """An open file. `schema` is known at once; `batches` may be called once."""
+    """An open file. `schema` is known at once; `pieces` may be called once."""
 
     text = False  # whether fields arrive as text
 
     def __init__(self, path: str | os.PathLike[str], stream: BinaryIO) -> None:
-        self.path = path
+        self.path = os.fspath(path)
         self.stream = stream
         self.size = os.fstat(stream.fileno()).st_size
         self.schema: Any = None
@@ -55,12 +73,21 @@ class Source(ABC):
         self.schema = schema
         self.names = list(schema.names)  # raises UnicodeDecodeError for a damaged one
 
-    def batches(self, columns: Sequence[str] | None = None) -> Iterator[Any]:
-        """Record batches of at most BATCH_ROWS rows; of `columns` only, if given. Raises CommandError."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.stream.close()
+
+    def pieces(self, columns: Sequence[str] | None = None) -> Iterator[Piece]:
+        """All rows, at most BATCH_ROWS at a time; of `columns` only, if given. Raises CommandError."""
+        rows = 0
         with faults_of_file(self.path, "cannot be read"):
             for batch in self._batches(columns):
                 for start in range(0, batch.num_rows, BATCH_ROWS):
-                    yield batch.slice(start, BATCH_ROWS)
+                    part = batch.slice(start, BATCH_ROWS)
+                    yield Piece(part, self.path, rows)
+                    rows += part.num_rows
 
     @abstractmethod
     def _batches(self, columns: Sequence[str] | None) -> Iterator[Any]: ...
@@ -153,7 +180,7 @@ class CsvSource(Source):
             # pyarrow counts the header as row 1.
             row, expected, fields = int(found[1]) - 1, found[2], found[3]
             fault = f"row {row}: {fields} fields where the header has {expected}"
-            raise CommandError(f"{os.fspath(self.path)}: {fault}") from None
+            raise CommandError(f"{self.path}: {fault}") from None
 
     def _batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
         rows = 0
@@ -170,7 +197,7 @@ class CsvSource(Source):
             except pa.ArrowInvalid:
                 row = rows_before + _first_not_utf8(column) + 1
                 fault = f"column {name!r}, row {row}: not UTF-8"
-                raise CommandError(f"{os.fspath(self.path)}: {fault}") from None
+                raise CommandError(f"{self.path}: {fault}") from None
         return pa.RecordBatch.from_arrays(texts, names=batch.schema.names)
 
     def share_read(self, rows: int) -> float:
@@ -186,8 +213,8 @@ def _first_not_utf8(column: Any) -> int:
     raise AssertionError("Arrow and Python disagree on what is UTF-8")
 
 
-def open_source(path: str | os.PathLike[str]) -> Source:
-    """Open a file by its name's ending. The caller closes `.stream`. Raises CommandError."""
+def open_file(path: str | os.PathLike[str]) -> Source:
+    """Open one file by its name's ending. The caller closes it. Raises CommandError."""
     kind = format_by_name(path)
     with faults_of_file(path, "cannot be opened"):
         stream = open(path, "rb")  # noqa: SIM115 - handed to the source

@@ -46,12 +46,64 @@ def arrow(path: Path, rows: int) -> Path:
     return path
 
 
+def folder(path: Path, **files: str) -> Path:
+    """A folder of CSV files, or of folders where the content is empty."""
+    path.mkdir()
+    for name, content in files.items():
+        if content:
+            text(path / f"{name}.csv", content)
+        else:
+            (path / name).mkdir()
+    return path
+
+
 CSV = "name,score,label\n"
 
 # What is in the file, and what must be said about it after its name. {} stands for the path.
 FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
     "no such file": (lambda d: d / "none.csv", "{}: cannot be opened: No such file or directory"),
-    "a folder": (lambda d: d, "{}: format unknown; the name must end in one of .*"),
+    "an empty folder": (lambda d: folder(d / "rows"), "{}: the folder holds no files"),
+    "only hidden files": (
+        lambda d: text(folder(d / "rows", _SUCCESS="x") / ".a.csv", CSV).parent,
+        "{}: the folder holds no files",
+    ),
+    "a folder in the folder": (
+        lambda d: folder(d / "rows", a=CSV + "x,0.5,1\n", day=""),
+        "{0}: it holds a folder, {0}/day; name the files by a pattern, as .*",
+    ),
+    "a folder of two formats": (
+        lambda d: parquet(folder(d / "rows", a=CSV + "x,0.5,1\n") / "b.parquet").parent,
+        "{0}: files of different formats, {0}/b.parquet and {0}/a.csv",
+    ),
+    "a folder with something else": (
+        lambda d: text(folder(d / "rows", a=CSV + "x,0.5,1\n") / "notes.txt", "x").parent,
+        "{}/notes.txt: format unknown; the name must end in one of .*",
+    ),
+    "a pattern that matches nothing": (lambda d: d / "*.parquet", "{}: no file matches the pattern"),
+    "files of other columns": (
+        lambda d: folder(d / "rows", a=CSV + "x,0.5,1\n", b="name,points,label\nx,0.5,1\n"),
+        "{0}/b.csv: not the columns of {0}/a.csv: 'score' is in one of them only",
+    ),
+    "files of another order": (
+        lambda d: folder(d / "rows", a=CSV + "x,0.5,1\n", b="score,name,label\n0.5,x,1\n"),
+        "{0}/b.csv: not the columns of {0}/a.csv: their order is another",
+    ),
+    "files of other types": (
+        lambda d: (
+            parquet(
+                parquet(folder(d / "rows") / "a.parquet").parent / "b.parquet", score=["a", "b", "c"]
+            ).parent
+        ),
+        "{0}/b.parquet: column 'score' holds string, in {0}/a.parquet double",
+    ),
+    "a fault in the second file": (
+        lambda d: folder(d / "rows", a=CSV + "x,0.5,1\n" * 9, b=CSV + "x,0.5,1\ny,high,0\n"),
+        "{}/b.csv: column 'score', row 2: 'high' is not a number",
+    ),
+    "a damaged second file": (
+        lambda d: cut(parquet(parquet(folder(d / "rows") / "a.parquet").parent / "b.parquet"), -10).parent,
+        "{}/b.parquet: not a readable Parquet file: .*",
+    ),
     "an unknown ending": (
         lambda d: text(d / "a.xlsx", "x"),
         "{}: format unknown; the name must end in one of .*",
@@ -87,7 +139,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "no value": (
         lambda d: text(d / "a.csv", CSV + "x,0.5,1\ny, ,0\n"),
-        "{}: column 'score', row 2: no score",
+        "{}: column 'score', row 2: no value; a score is needed in every row",
     ),
     "a text column": (
         lambda d: parquet(d / "a.parquet", score=["0.1", "0.2", "0.3"]),
