@@ -93,7 +93,7 @@ def _sum_bins(
         weight=[exact_sum(weights[cut]) for cut in cuts],
         prediction=[exact_sum(weighted_predictions[cut]) for cut in cuts],
         label=[exact_sum(weighted_labels[cut]) for cut in cuts],
-        gap=[exact_sum(np.concatenate((weighted_labels[cut], -weighted_predictions[cut]))) for cut in cuts],
+        gap=[exact_sum(weighted_labels[cut], -weighted_predictions[cut]) for cut in cuts],
         total=exact_sum(weights),
     )
 
