@@ -161,8 +161,8 @@ def register(app: typer.Typer) -> None:
         segment: Annotated[
             list[str] | None,
             typer.Option(
-                help="Segment column; repeat in the order of calibrate. Breaks the report down even if the curve "
-                "has no segments.  [default: as in calibrate]",
+                help="Segment column; repeat in the order of calibrate. Breaks the report down even if the "
+                "curve has no segments.  [default: as in calibrate]",
                 show_default=False,
             ),
         ] = None,
@@ -172,8 +172,8 @@ def register(app: typer.Typer) -> None:
         on_missing: Annotated[
             OnMissing,
             typer.Option(
-                help="What to do about a null, NaN or empty score, label or weight: stop, or leave the row out "
-                "and say how many."
+                help="What to do about a null, NaN or empty score, label or weight: stop, or leave the row "
+                "out and say how many."
             ),
         ] = "error",
         as_json: Annotated[
