@@ -11,7 +11,9 @@ Case = dict[str, Any]
 
 
 def milliseconds(spread: dict[str, float]) -> str:
-    median, q1, q3 = (f"{1e3 * spread[name]:.3g}" for name in ("median", "q1", "q3"))
+    """Three digits or the whole number, never an exponent."""
+    found = [1e3 * spread[name] for name in ("median", "q1", "q3")]
+    median, q1, q3 = (f"{value:.0f}" if value >= 100 else f"{value:.3g}" for value in found)
     return f"{median} ({q1}-{q3})"
 
 
