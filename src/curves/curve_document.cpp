@@ -42,12 +42,16 @@ Json parse_strictly(std::string_view text) {
   }
 }
 
+[[noreturn]] void fail_at_key(const std::string& where, const std::string& key, const char* what) {
+  fail(where + ": the key \"" + key + "\" " + what);
+}
+
 void check_keys(const Json& object, const std::set<std::string>& wanted, const std::string& where) {
   for (const std::string& key : wanted) {
-    if (!object.contains(key)) fail(where + ": the key \"" + key + "\" is missing");
+    if (!object.contains(key)) fail_at_key(where, key, "is missing");
   }
   for (const auto& [key, value] : object.items()) {
-    if (!wanted.contains(key)) fail(where + ": unknown key \"" + key + "\"");
+    if (!wanted.contains(key)) fail_at_key(where, key, "is unknown");
   }
 }
 

@@ -94,7 +94,7 @@ TEST(CurveFile, FaultsAreNamedAndLeaveTheCurvesAlone) {
       {replaced(one, "\"count\": 4", "\"count\": 1000000000"), "out of range"},
       {replaced(one, "\"count\": 4", "\"count\": 5"), "list of 5"},
       {replaced(one, "\"count\": 4", "\"count\": 4, \"count\": 4"), "twice"},
-      {replaced(one, "\"count\": 4", "\"count\": 4, \"extra\": 4"), "unknown key"},
+      {replaced(one, "\"count\": 4", "\"count\": 4, \"extra\": 4"), "is unknown"},
       {replaced(one, "\"score\"", "\"\xFF\""), "not JSON"},
       {replaced(many, "[\"AT\",11]", "[\"AT\",1]"), "keys do not rise"},
       {replaced(many, "[\"AT\",11]", "[\"AT\",11.0]"), "whole number"},
