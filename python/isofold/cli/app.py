@@ -12,7 +12,7 @@ from isofold.calibration.calibrator import DEFAULT_MIN_ROWS
 from isofold.cli.apply import apply
 from isofold.cli.calibrate import calibrate
 from isofold.cli.errors import reported
-from isofold.cli.report_command import report
+from isofold.cli.report_command import register as register_report
 from isofold.cli.rows import OnMissing
 
 app = typer.Typer(
@@ -190,47 +190,4 @@ def _apply(
         )
 
 
-@app.command("report")
-def _report(
-    curve: CurveFile,
-    file: File,
-    label: Annotated[
-        str, typer.Option(help="Column of outcomes: 0 or 1, or rates in between.", show_default=False)
-    ],
-    out: Annotated[Path, typer.Option(help="The report to write (HTML).", show_default=False)],
-    score: FittedScore = None,
-    segment: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--segment",
-            help="Segment column, may be repeated: where the file's names differ from the curves', or to "
-            "break the report down though the curve has no segments.",
-            show_default=False,
-        ),
-    ] = None,
-    weight: Annotated[str | None, typer.Option(help="Column of weights.", show_default=False)] = None,
-    title: Annotated[
-        str | None, typer.Option(help="The report's title.  [default: names FILE]", show_default=False)
-    ] = None,
-    on_missing: Missing = "error",
-    as_json: Json = False,
-    threads: Threads = None,
-) -> None:
-    """Write an HTML report: how well the curves do on a file, segment by segment.
-
-    isofold report curves.json today.parquet --label clicked --out report.html
-    """
-    with reported():
-        report(
-            curve,
-            file,
-            label=label,
-            out=out,
-            score=score,
-            segments=segment or (),
-            weight=weight,
-            title=title,
-            on_missing=on_missing,
-            as_json=as_json,
-            threads=threads,
-        )
+register_report(app)

@@ -12,7 +12,7 @@ import pyarrow.ipc
 import pyarrow.parquet
 
 # A Parquet row group is written when it has this many rows or bytes.
-_GROUP_ROWS = 2**20
+_GROUP_ROWS = 2**18
 _GROUP_BYTES = 64 * 2**20
 
 

@@ -105,7 +105,10 @@ class ParquetSource(Source):
             self._set_schema(self._file.schema_arrow)
 
     def _batches(self, columns: Sequence[str] | None) -> Iterator[Any]:
-        yield from self._file.iter_batches(BATCH_ROWS, columns=None if columns is None else list(columns))
+        names = None if columns is None else list(columns)
+        # One group after the other: read as a whole, pyarrow holds on to what it has read of earlier ones.
+        for group in range(self._file.num_row_groups):
+            yield from self._file.iter_batches(BATCH_ROWS, row_groups=[group], columns=names)
 
     def share_read(self, rows: int) -> float:
         return rows / max(int(self._file.metadata.num_rows), 1)

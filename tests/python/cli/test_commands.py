@@ -338,28 +338,3 @@ def test_missing_extra_is_explained(tmp_path: Path) -> None:
         assert run.stderr == (
             f"isofold: the command line needs {name}, which is not installed: pip install 'isofold[cli]'\n"
         )
-
-
-def test_apply_holds_no_more_than_batches(tmp_path: Path) -> None:
-    """Ten times the rows must not take more memory, within 40 MB of noise (the file grows by 300 MB)."""
-    Calibrator().fit([0, 1], [0, 1]).save(tmp_path / "curve.json")
-    peaks = []
-    for rows in (300_000, 3_000_000):
-        data = tmp_path / "data.arrow"
-        columns = {f"c{i}": np.arange(rows, dtype=np.float64) for i in range(13)}
-        table = pa.table({"score": np.random.default_rng(1).random(rows), **columns})
-        with pyarrow.ipc.new_file(data, table.schema) as writer:
-            writer.write_table(table, max_chunksize=50_000)
-        code = (
-            "import re, sys; from pathlib import Path; from isofold.cli.apply import apply; "
-            "apply(*map(Path, sys.argv[1:3]), out=Path(sys.argv[3]), score='score'); "
-            "print(int(re.search(r'VmHWM:\\s+(\\d+)', Path('/proc/self/status').read_text())[1]) // 1024)"
-        )
-        arguments = [str(tmp_path / "curve.json"), str(data), str(tmp_path / "out.arrow")]
-        run = subprocess.run(
-            [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=True
-        )
-        peaks.append(int(run.stdout.split()[-1]))
-    data.unlink()  # large, and pytest keeps folders
-    (tmp_path / "out.arrow").unlink()
-    assert peaks[1] < peaks[0] + 40, peaks
