@@ -1,12 +1,12 @@
 #include "arrays.hpp"
 
+#include <sys/mman.h>
+
+#include <cstdlib>
 #include <new>
 
 namespace isofold::python {
 namespace {
-
-// A cache line, and enough for any vector width.
-constexpr std::align_val_t alignment{64};
 
 nb::dlpack::dtype dlpack_type(DataType type) {
   const auto code = static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float);
@@ -24,11 +24,26 @@ nb::dlpack::dtype dlpack_type(DataType type) {
   throw nb::type_error("NumPy has no such element type");
 }
 
+// Large outputs ask for huge pages, as NumPy's own do: a page fault every 4 KiB would cost as much as the
+// fit.
+void* allocate(std::size_t bytes) {
+  constexpr std::size_t kSmallAlignment = 64;  // a cache line, and enough for any vector width
+  constexpr std::size_t kHugePage = std::size_t{2} << 20;
+  const std::size_t alignment = bytes >= 2 * kHugePage ? kHugePage : kSmallAlignment;
+  const std::size_t rounded = (bytes + alignment - 1) / alignment * alignment;
+  void* data = std::aligned_alloc(alignment, rounded > 0 ? rounded : alignment);
+  if (data == nullptr) throw std::bad_alloc();
+#if defined(MADV_HUGEPAGE)
+  // Advice that may go unheard.
+  if (alignment == kHugePage) (void)::madvise(data, rounded, MADV_HUGEPAGE);
+#endif
+  return data;
+}
+
 Output make_output(nb::dlpack::dtype type, std::int64_t size) {
   const std::size_t count = size > 0 ? static_cast<std::size_t>(size) : 0;
-  const std::size_t bytes = count * type.bits / 8;
-  void* data = ::operator new(bytes > 0 ? bytes : 1, alignment);
-  const nb::capsule owner(data, [](void* memory) noexcept { ::operator delete(memory, alignment); });
+  void* data = allocate(count * type.bits / 8);
+  const nb::capsule owner(data, [](void* memory) noexcept { std::free(memory); });
   nb::ndarray<nb::numpy> array(data, 1, &count, owner, nullptr, type, nb::device::cpu::value, 0);
   return {data, nb::cast(array)};
 }
@@ -66,6 +81,10 @@ DataType parse_data_type(const std::string& name) {
 }
 
 Output make_output(DataType type, std::int64_t size) { return make_output(dlpack_type(type), size); }
+
+Output make_integers(std::int64_t size) {
+  return make_output({static_cast<std::uint8_t>(nb::dlpack::dtype_code::Int), 64, 1}, size);
+}
 
 Output make_flags(std::int64_t size) {
   return make_output({static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt), 8, 1}, size);

@@ -36,6 +36,7 @@ struct Output {
 };
 Output make_output(DataType type, std::int64_t size);
 Output make_flags(std::int64_t size);
+Output make_integers(std::int64_t size);
 
 // Throws nb::value_error when `size` is not `expected`.
 void check_size(std::size_t size, std::int64_t expected, const char* name);

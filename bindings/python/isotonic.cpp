@@ -139,10 +139,29 @@ nb::object weights_of_blocks(const Input& values, const std::optional<Input>& we
   return out.array;
 }
 
+// Where the blocks start, and after the last of them the number of elements.
+nb::object block_bounds(const Flags& block_starts) {
+  const std::uint8_t* flags = block_starts.data();
+  const auto total = static_cast<std::int64_t>(block_starts.size());
+  std::int64_t blocks = 0;
+  for (std::int64_t i = 0; i < total; ++i) blocks += flags[i] != 0 ? 1 : 0;
+  const Output out = make_integers(blocks + 1);
+  auto* bounds = static_cast<std::int64_t*>(out.data);
+  std::int64_t next = 0;
+  for (std::int64_t i = 0; i < total; ++i) {
+    bounds[next] = i;  // overwritten until a flag keeps it
+    next += flags[i] != 0 ? 1 : 0;
+  }
+  bounds[next] = total;
+  return out.array;
+}
+
 }  // namespace
 
 void bind_isotonic(nb::module_& module) {
   using namespace nb::literals;
+  module.def("block_bounds", &block_bounds, "block_starts"_a.noconvert(),
+             "Where the flags are set, and after that their number, as int64.");
   module.def(
       "fit", &fit, "values"_a.noconvert(), "weights"_a.noconvert().none(), "offsets"_a.noconvert().none(),
       "row_length"_a.none(), "increasing"_a, "lower"_a, "upper"_a, "tie_offsets"_a.noconvert().none(),

@@ -56,6 +56,9 @@ def block_weights(
 ) -> NDArray[np.float64]:
     """The weight of every block, the exact sum rounded once to float64."""
 
+def block_bounds(block_starts: NDArray[np.uint8]) -> NDArray[np.int64]:
+    """Where the flags are set, and after that their number, as int64."""
+
 def interpolate(
     knots_x: NDArray[np.float64],
     knots_y: NDArray[np.float64],

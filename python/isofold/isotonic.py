@@ -103,18 +103,15 @@ class IsotonicResult:
     @property
     def weights(self) -> NDArray[np.float64]:
         if self._weights is None:
-            self._assign({"_weights": np.diff(self.blocks).astype(np.float64)})
+            blocks = self.blocks
+            self._assign({"_weights": np.subtract(blocks[1:], blocks[:-1], dtype=np.float64)})
         assert self._weights is not None
         return self._weights
 
     @property
     def blocks(self) -> NDArray[np.int64]:
         if self._blocks is None:
-            starts = np.flatnonzero(self._starts.view(np.bool_))
-            blocks = np.empty(starts.size + 1, dtype=np.int64)
-            blocks[:-1] = starts
-            blocks[-1] = self._starts.size
-            self._assign({"_blocks": blocks})
+            self._assign({"_blocks": _native.block_bounds(self._starts)})
         assert self._blocks is not None
         return self._blocks
 

@@ -49,7 +49,7 @@ void write_blocks(const FitTarget& target, const Survey& survey, const VertexMas
                   std::int64_t last, double* values, const double* weights, LongMean&& long_mean) {
   const double* end_of_values = values + (last - first);
   // Every run of points that are no vertices lies inside one block, which starts just before the run.
-  for (std::int64_t hole = mask.next_hole(first); hole < last;) {
+  for (std::int64_t hole = mask.next_hole(first, last); hole < last;) {
     const std::int64_t start = hole - 1;
     const std::int64_t end = mask.next(hole);
     double* block = values + (start - first);
@@ -58,7 +58,7 @@ void write_blocks(const FitTarget& target, const Survey& survey, const VertexMas
                             : mean_of(block, weights != nullptr ? weights + (start - first) : nullptr,
                                       end - start, survey, target.format);
     std::fill(block, values + (end - first), mean);
-    hole = mask.next_hole(end);
+    hole = mask.next_hole(end, last);
   }
   if (target.format.precision < 53) {
     for (double* value = values; value != end_of_values; ++value) *value = round_to(*value, target.format);

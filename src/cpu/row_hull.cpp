@@ -16,7 +16,7 @@ RowHull::RowHull(const RowView& row, std::int64_t chunk_size)
     : row_(row),
       chunk_size_(chunk_size),
       chunks_((row.length + chunk_size - 1) / chunk_size),
-      mask_(at(row.length / kTile + 1)),  // the last bit stays clear, so that searches for a hole end
+      mask_(at(row.length / kTile + 1)),
       tile_totals_(at((row.length + kTile - 1) / kTile)),
       tile_weights_(row.weighted() ? tile_totals_.size() : 0),
       chunk_totals_(at(chunks_ + 1)),

@@ -32,13 +32,15 @@ class VertexMask {
     while (bits == 0) bits = words_[--word];
     return word * kWordBits + bit_length(bits) - 1;
   }
-  // The first point at or after `index` that is no vertex. One must exist, if only in the spare bits past the
-  // row.
-  [[nodiscard]] ISOFOLD_HOST_DEVICE std::int64_t next_hole(std::int64_t index) const {
+  // The first point from `index` on, and before `limit`, that is no vertex; `limit` when there is none.
+  [[nodiscard]] ISOFOLD_HOST_DEVICE std::int64_t next_hole(std::int64_t index, std::int64_t limit) const {
+    if (index >= limit) return limit;
     std::int64_t word = index / kWordBits;
+    const std::int64_t last_word = (limit - 1) / kWordBits;
     std::uint32_t bits = ~words_[word] & (~0U << (index % kWordBits));
-    while (bits == 0) bits = ~words_[++word];
-    return word * kWordBits + trailing_zeros(bits);
+    while (bits == 0 && word < last_word) bits = ~words_[++word];
+    const std::int64_t hole = bits == 0 ? limit : word * kWordBits + trailing_zeros(bits);
+    return hole < limit ? hole : limit;
   }
 
   [[nodiscard]] ISOFOLD_HOST_DEVICE const std::uint32_t* words() const { return words_; }
