@@ -4,7 +4,8 @@
 
 A logistic regression predicts which flights arrive more than 15 minutes late, from what is known before
 departure. Nine in ten of its on-time training flights were thrown away, so that its probabilities are far too
-high. Four ways to read them are compared on days that it has never seen.
+high. Four ways to read them are compared on days that it has never seen; then one isotonic curve with one for
+each carrier and each origin.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from diagram import save_diagram
 from flight_data import ROWS, Flights, Rows, load_flights, split_by_day, split_by_season
 from numpy.typing import NDArray
 from rich.console import Console
+from segments import compare_segments
 
 from isofold.calibration.report import write_report
 from isofold.cli.apply import apply
@@ -106,6 +108,11 @@ def main() -> None:
     print_table(console, f"Unseen days, {len(evaluation.late):,} flights", results)
     print_verdict(console, results, predictions, evaluation)
 
+    console.print("\n[bold]Segments[/bold]: the same scores, a curve for each carrier, then for each origin")
+    unseen = flights.table.filter(pa.array(split[2]))
+    keys = {name: np.array(unseen[name].to_pylist(), dtype=object) for name in ("carrier", "origin")}
+    compare_segments(console, out, scored, evaluation, keys, predictions["isotonic"])
+
     console.print(
         "\n[bold]drift[/bold]: January to August train, September and October calibrate, "
         "November and December evaluate"
@@ -132,7 +139,7 @@ def main() -> None:
         evaluation.scores,
         evaluation.late,
         predictions["isotonic"],
-        segments=flights.table.filter(pa.array(split_by_day(flights)[2])).select(["carrier", "origin"]),
+        segments=unseen.select(["carrier", "origin"]),
         title="Flights from New York: which arrive more than 15 minutes late",
         drift=drifted_results,
         notes=[
@@ -140,9 +147,9 @@ def main() -> None:
             "away. After: its scores through the isotonic curve. Drift: autumn's curves on winter's flights.",
         ],
     )
-    console.print(
-        f"\nwritten: {out}/curve.json, {out}/calibrated.parquet, {out}/reliability.png, {out}/report.html"
-    )
+    names = ("curve.json", "curves_by_carrier.json", "curves_by_origin.json", "calibrated.parquet")
+    pictures = ("reliability.png", "report.html")
+    console.print("\nwritten: " + ", ".join(f"{out}/{name}" for name in (*names, *pictures)))
     console.print(f"{time.perf_counter() - started:.0f} seconds")
 
 

@@ -24,7 +24,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[3] / "examples" / "flights"
 SAMPLE = Path(__file__).parent / "data" / "flights_sample.csv"
 # The picture needs matplotlib, which is the demo's and not a test's.
-MODULES = ("flight_data", "delay_model", "comparison")
+MODULES = ("flight_data", "delay_model", "comparison", "segments")
 
 
 @pytest.fixture(scope="module")
@@ -131,3 +131,24 @@ def test_a_changed_archive_member_or_row_count_is_refused(
         data.load_flights(tmp_path)
     monkeypatch.setattr(data, "ROWS", 842)
     assert len(data.load_flights(tmp_path)) == len(data.read_csv(SAMPLE.read_bytes()))
+
+
+def test_segments_are_counted_and_the_worst_comes_first(example: dict[str, ModuleType]) -> None:
+    from isofold.calibration import Calibrator
+
+    keys = np.array(["A", "A", "B", "B", "C"], dtype=object)
+    late = np.array([True, False, False, False, True])
+    fitted = Calibrator(min_rows=2).fit([0.0, 1.0, 0.5], [0, 1, 1], segments=["A", "A", "B"])
+    one, own = np.full(5, 0.25), np.array([0.5, 0.5, 0.5, 0.25, 0.75])
+    results = example["segments"].segment_results(fitted, keys, late, one, own)
+    assert [(result.key, result.served_by) for result in results] == [
+        ("B", "single_class"),
+        ("C", "unseen"),
+        ("A", "own_curve"),
+    ]
+    assert [(result.flights, result.late) for result in results] == [(2, 0), (1, 1), (2, 1)]
+    assert results[0].ratios == (np.inf, np.inf)
+    assert results[1].ratios == (0.25, 0.75)
+    assert results[2].ratios == (0.5, 1.0)
+    assert results[0].deviations == 0.75 / np.sqrt(0.25 + 0.1875)
+    assert results[2].deviations == 0
