@@ -123,18 +123,20 @@ def segment_summary(calibrator: Calibrator) -> dict[str, Any]:
 
 def print_segments(summary: dict[str, Any], min_rows: int) -> None:
     own, total = summary["own_curve"], summary["segments"]
-    names = ", ".join(summary["columns"])
-    say(f"{own['segments']:,} curves of {total:,} segments by {names}; the global curve serves the others:")
+    names = ", ".join(str(name) for name in summary["columns"])
+    say(f"{own['segments']:,} curves of {total:,} segments by {names}: {own['rows']:,.0f} rows")
     for reason, found in summary["served_by_global"].items():
-        of_segments = f" ({found['segments']:,} segments)" if reason != "null" else ""
+        of_segments = "" if reason == "null" else f" ({found['segments']:,} segments)"
         limit = f" (under {min_rows:,})" if reason == "under_min_rows" else ""
-        say(f"  {found['rows']:,.0f} rows {_REASONS[reason]}{limit}{of_segments}")
+        if found["rows"]:
+            say(f"  the global curve: {found['rows']:,.0f} rows {_REASONS[reason]}{limit}{of_segments}")
 
 
 def print_served(rows: dict[str, int]) -> None:
-    say(f"{rows['own_curve']:,} rows served by curves of their segments, by the global curve:")
+    say(f"served by curves of their segments: {rows['own_curve']:,} rows")
     for reason, text in _REASONS.items():
-        say(f"  {rows[reason]:,} rows {text}")
+        if rows[reason]:
+            say(f"  by the global curve: {rows[reason]:,} rows {text}")
 
 
 def print_dropped(rows: int, by_column: dict[str, int]) -> None:

@@ -313,11 +313,55 @@ def test_options_that_do_not_fit(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [("{}", '"format" is not "isofold-curve"'), ("x", "not JSON: .*"), (b"\xff", "byte 0 is not UTF-8")],
-)
-def test_apply_refuses_a_bad_curve(tmp_path: Path, content: str | bytes, message: str) -> None:
+def damaged(old: str, new: str) -> str:
+    """Curves of segments, in part replaced."""
+    curves = Calibrator(min_rows=1).fit([0, 1, 0, 1], [0, 1, 0, 0.5], segments=["a", "a", "b", "b"])
+    content = curves.to_json()
+    assert old in content
+    return content.replace(old, new, 1)
+
+
+OWN_KNOTS = '"count":2,"knots_x":[0.0,1.0]'
+BAD_CURVES: dict[str, tuple[str | bytes, str]] = {
+    "no curve": ("{}", '"format" is not "isofold-curve"'),
+    "no JSON": ("x", "not JSON: .*"),
+    "no UTF-8": (b"\xff", "byte 0 is not UTF-8"),
+    "empty": ("", "not JSON: .*"),
+    "a future version": (
+        damaged('"version": 2', '"version": 3'),
+        "version 3 is newer than 2, the newest this isofold reads",
+    ),
+    "a billion knots claimed": (
+        damaged('"count": 2', '"count": 1000000000'),
+        '"count" is not a whole number from 1 to 5000000',
+    ),
+    "a billion knots of a segment": (
+        damaged('"count":2', '"count":1000000000'),
+        r'"segments"\[0\]: "count" is not a whole number from 1 to 5000000',
+    ),
+    "unsorted knots": (
+        damaged('"knots_x": [0.0,1.0]', '"knots_x": [1.0,0.0]'),
+        r'"knots_x"\[1\] is not above the one before it',
+    ),
+    "unsorted knots of a segment": (
+        damaged(OWN_KNOTS, '"count":2,"knots_x":[1.0,0.0]'),
+        r'"segments"\[0\]: "knots_x"\[1\] is not above the one before it',
+    ),
+    "NaN": (damaged(OWN_KNOTS, '"count":2,"knots_x":[NaN,1.0]'), "it holds NaN"),
+    "a segment twice": (
+        damaged('"key":["b"]', '"key":["a"]'),
+        r'"segments"\[1\]: "key" is not above the one before it',
+    ),
+    "an edit": (
+        damaged('"key":["b"]', '"key":["c"]'),
+        "the checksum does not fit the content: the file is damaged or was edited",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CURVES)
+def test_apply_refuses_a_bad_curve(tmp_path: Path, name: str) -> None:
+    content, message = BAD_CURVES[name]
     curve = text(tmp_path / "curve.json", content)
     check_refused(
         ["apply", curve, parquet(tmp_path / "a.parquet"), "--out", tmp_path / "o.parquet"],
