@@ -7,11 +7,13 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
 from isofold.calibration import Calibrator, brier_decomposition, expected_calibration_error, log_loss
+from isofold.calibration._inputs import collect
 from isofold.cli.columns import Floats
 from isofold.cli.inputs import Input
 from isofold.cli.sources import Piece
@@ -57,7 +59,11 @@ def print_json(summary: dict[str, Any]) -> None:
 
 
 def measure(labels: Floats, predictions: Floats, weights: Floats | None) -> Metrics:
-    loss = log_loss(labels, predictions, sample_weight=weights)
+    # Sorted once for all of them. log_loss clips by the dtype that it is given.
+    epsilon = float(np.finfo(predictions.dtype).eps)
+    rows = collect(predictions, labels, weights, probabilities=True).in_canonical_order()
+    labels, predictions, weights = rows.labels, rows.scores, rows.weights
+    loss = log_loss(labels, predictions, sample_weight=weights, epsilon=epsilon)
     terms = brier_decomposition(labels, predictions, sample_weight=weights)
     uniform, quantile = (
         expected_calibration_error(labels, predictions, sample_weight=weights, strategy=strategy)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from isofold.calibration import (
     Calibrator,
@@ -18,6 +20,7 @@ from isofold.calibration import (
     reliability,
     reliability_curve,
 )
+from isofold.calibration._inputs import collect
 
 METRICS = [
     brier_score,
@@ -132,3 +135,20 @@ def test_baselines_name_what_is_wrong() -> None:
     for share in (0.0, 1.5, float("nan")):
         with pytest.raises(ValueError, match=r"keep_share must lie in \(0, 1\]"):
             downsampling_correction([0.5], share)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2), st.integers(1, 2)), min_size=1, max_size=8),
+    st.booleans(),
+)
+def test_rows_in_order_are_seen_to_be(rows: list[tuple[int, int, int]], weighted: bool) -> None:
+    scores, labels, weights = (np.array(column, dtype=float) for column in zip(*rows, strict=True))
+    given_rows = collect(scores, labels / 2, weights if weighted else None)
+    ordered = given_rows.in_canonical_order()
+    keys = [(row[0], -row[1], row[2] if weighted else 0) for row in rows]
+    assert (ordered is given_rows) == (keys == sorted(keys))
+    assert ordered.in_canonical_order() is ordered
+    order = sorted(range(len(rows)), key=keys.__getitem__)
+    assert ordered.scores.tolist() == scores[order].tolist()
+    assert ordered.labels.tolist() == (labels / 2)[order].tolist()
+    assert not weighted or ordered.weight_of_rows().tolist() == weights[order].tolist()
