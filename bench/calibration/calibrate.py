@@ -40,10 +40,23 @@ class Run:
     stages: list[dict[str, Any]]
 
 
+# Not cProfile's own command line, which forgets the exit status.
+PROFILED = """
+import cProfile, sys
+from isofold.cli import main
+profile = cProfile.Profile()
+path = sys.argv.pop(1)
+try:
+    profile.runcall(main)
+finally:
+    profile.dump_stats(path)
+"""
+
+
 def run_command(rows: Path, folder: Path) -> Run:
     profile = folder / "profile"
     command = [
-        *(sys.executable, "-m", "cProfile", "-o", str(profile), "-m", "isofold.cli", "calibrate", str(rows)),
+        *(sys.executable, "-c", PROFILED, str(profile), "calibrate", str(rows)),
         *("--score", "score", "--label", "clicked", "--segment", "campaign"),
         *("--out", str(folder / "curves.json")),
     ]
