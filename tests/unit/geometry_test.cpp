@@ -160,7 +160,11 @@ TEST(VertexMasks, FindNeighboursAndHoles) {
       if (previous != bits.rend()) {
         ASSERT_EQ(mask.previous(i), bits.rend() - previous - 1);
       }
-      ASSERT_EQ(mask.next_hole(i), std::find(from, bits.end(), false) - bits.begin());
+      for (const std::int64_t limit : {i, i + 1, i + 40, std::int64_t{160}}) {
+        const auto end = bits.begin() + std::clamp<std::int64_t>(limit, i, 160);
+        ASSERT_EQ(mask.next_hole(i, std::min<std::int64_t>(limit, 160)),
+                  std::find(from, end, false) - bits.begin());
+      }
     }
   }
 }
