@@ -96,6 +96,7 @@ def main() -> None:
     options = parser.parse_args()
     out: Path = options.out or HERE.parent / "results" / f"calibration-{options.rows}.json"
 
+    machine = describe()  # now: what is committed while it runs did not run
     with tempfile.TemporaryDirectory(dir=options.scratch) as scratch:
         folder = Path(scratch)
         started = time.perf_counter()
@@ -118,7 +119,7 @@ def main() -> None:
         "peak_bytes": run.peak_bytes,
         "load_average": os.getloadavg(),
         "stages": run.stages,
-        "machine": describe(),
+        "machine": machine,
     }
     out.parent.mkdir(parents=True, exist_ok=True)
     out.write_text(json.dumps(result, indent=1) + "\n")
