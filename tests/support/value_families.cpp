@@ -270,6 +270,24 @@ void near_ties(Random& random, std::int64_t n, ZooRow& row) {
   }
 }
 
+// Ties, and misses by one unit, in integers of any number of bits: the certificates for exact sums end
+// somewhere there.
+void bit_budgets(Random& random, std::int64_t n, ZooRow& row) {
+  const std::int64_t bits = random.between(3, precision(row) - 1);
+  const std::int64_t small = std::int64_t{1} << random.between(1, bits - 1);
+  const double unit = std::ldexp(1.0, static_cast<int>(random.between(-6, 6)));
+  const double sign = random.sign();
+  std::int64_t m = (std::int64_t{1} << (bits - 1)) - random.below(small);
+  std::int64_t d = 0;
+  generate(row, n, [&](std::int64_t i) {
+    const std::int64_t miss = random.chance(0.1) ? random.between(-1, 1) : 0;
+    if (i % 2 != 0) return sign * unit * static_cast<double>(m - d + miss);
+    if (random.chance(0.2)) m += random.between(-1, 1);
+    d = random.between(-2, small / 2);
+    return sign * unit * static_cast<double>(m + d + miss);
+  });
+}
+
 void blocks_of_ten(Random& random, std::int64_t n, ZooRow& row) {
   const std::int64_t block = random.between(2, 12);
   generate(row, n, [&](std::int64_t i) {
@@ -318,6 +336,7 @@ const std::vector<Family>& value_families() {
       {"float-pairs", float_pairs},
       {"exact-ties", exact_ties},
       {"near-ties", near_ties},
+      {"bit-budgets", bit_budgets},
       {"blocks-of-ten", blocks_of_ten},
       {"half-and-half", half_and_half},
   };
