@@ -33,6 +33,7 @@ class Solver {
   Solver(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor)
       : problem_(problem),
         out_(out),
+        asked_(executor),
         executor_(executor),
         chunk_size_(executor.chunk_size > 0 ? executor.chunk_size : kDefaultChunk),
         format_(format_of(out.fit.present() ? out.fit.type : problem.values.type)),
@@ -40,6 +41,10 @@ class Solver {
     const std::int64_t pieces = problem.rows.total() / kPiece + 1;
     threads_ = static_cast<int>(std::min<std::int64_t>(thread_count(executor), pieces));
     workspaces_.resize(static_cast<std::size_t>(threads_));
+    if (asked_.should_stop != nullptr) {
+      executor_.should_stop = &Solver::stop_once_told;
+      executor_.should_stop_context = this;
+    }
   }
 
   Outcome run() {
@@ -137,12 +142,20 @@ class Solver {
                 [&](std::int64_t j, Workspace& work) { writer.write_chunk(j, &work.chunk); });
   }
 
+  // Polled on the calling thread only.
+  static bool stop_once_told(void* context) {
+    auto* solver = static_cast<Solver*>(context);
+    if (!solver->interrupted_ && solver->asked_.should_stop(solver->asked_.should_stop_context)) {
+      solver->interrupted_ = true;
+    }
+    return solver->interrupted_;
+  }
+
   template <class Body>
   bool run_alone(int worker, std::int64_t count, std::int64_t pieces, Body&& body) {
     for (std::int64_t i = 0; i < count; ++i) {
       if (worker == 0 && i % pieces == 0 && executor_.should_stop != nullptr &&
           executor_.should_stop(executor_.should_stop_context)) {
-        interrupted_ = true;
         return false;
       }
       body(i);
@@ -152,7 +165,8 @@ class Solver {
 
   const IsotonicProblem& problem_;
   const IsotonicFit& out_;
-  const Executor& executor_;
+  const Executor& asked_;  // as the caller gave it
+  Executor executor_;      // the same, but should_stop is asked no more once it said so
   std::int64_t chunk_size_;
   Format format_;
   Bounds bounds_;

@@ -32,6 +32,8 @@ if(KIND STREQUAL "find_package")
     endforeach()
   endforeach()
   file(GLOB_RECURSE archives "${WORK}/prefix/*.a")
+  # One self-contained archive, and beside it the optional reader of curve files.
+  list(FILTER archives EXCLUDE REGEX "/libisofold_curves\\.a$")
   list(LENGTH archives count)
   if(NOT count EQUAL 1)
     message(FATAL_ERROR "expected one archive, found: ${archives}")
