@@ -49,3 +49,7 @@ run("${CMAKE_COMMAND}" -S "${SOURCE}/tests/install/${KIND}" -B "${WORK}/build" $
 run("${CMAKE_COMMAND}" --build "${WORK}/build" --config "${CONFIG}" --parallel 2)
 find_program(consumer consumer PATHS "${WORK}/build" PATH_SUFFIXES "${CONFIG}" NO_DEFAULT_PATH REQUIRED)
 run("${consumer}")
+
+if(EXISTS "${WORK}/build/curve_consumer")
+  run("${WORK}/build/curve_consumer")
+endif()
