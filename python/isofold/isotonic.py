@@ -111,7 +111,8 @@ class IsotonicResult:
     @property
     def blocks(self) -> NDArray[np.int64]:
         if self._blocks is None:
-            self._assign({"_blocks": _native.block_bounds(self._starts)})
+            # NumPy has two kinds of 64-bit integers; users expect the one named int64.
+            self._assign({"_blocks": _native.block_bounds(self._starts).view(np.int64)})
         assert self._blocks is not None
         return self._blocks
 
