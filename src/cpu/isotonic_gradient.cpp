@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "algorithm/bounds.hpp"
@@ -60,6 +62,7 @@ class BlockGradient {
     incoming_ = {};
     weight_ = {};
     total_ = {};
+    exact_share_.reset();
     finite_ = true;
     one_value_ = true;
     const bool needs_mean = bounded_ || out_.weights.present();
@@ -150,13 +153,16 @@ class BlockGradient {
       return exact_quotient(product(exact_double(w), exact_pair(incoming.value)), exact_pair(weight.value),
                             format);
     }
-    // pieces() above reads w_ only between loads, so the long way must leave it alone.
-    double kept[kBuffer];
-    std::copy_n(w_, kBuffer, kept);
-    const double result = exact_quotient(product(exact_double(w), exact_incoming().value()),
-                                         exact_sums().weight.value(), format);
-    std::copy_n(kept, kBuffer, w_);
-    return result;
+    // Summed once a block, however many of its elements come here: else a long block would take quadratic
+    // time.
+    if (!exact_share_) {
+      // The caller's piece of weights is still in w_; the sums go through the same buffer.
+      double kept[kBuffer];
+      std::copy_n(w_, kBuffer, kept);
+      exact_share_.emplace(exact_incoming().value(), exact_sums().weight.value());
+      std::copy_n(kept, kBuffer, w_);
+    }
+    return exact_quotient(product(exact_double(w), exact_share_->first), exact_share_->second, format);
   }
 
   // (y - RN64(S / W)) RN64(G / W) in float64, outside the promise (design: an approximation, the same on
@@ -185,6 +191,9 @@ class BlockGradient {
   SumBuilder incoming_;
   SumBuilder weight_;
   SumBuilder total_;
+  // G and W from the long accumulators, once an element of the block has asked for them.
+  using ExactSum = decltype(SumAccumulator{}.value());
+  std::optional<std::pair<ExactSum, ExactSum>> exact_share_;
   bool finite_ = true;
   bool one_value_ = true;
   double y_[kBuffer] = {};

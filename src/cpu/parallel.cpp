@@ -90,7 +90,7 @@ bool parallel_for(const Executor& executor, int threads, std::int64_t count, std
   try {
     team.reserve(static_cast<std::size_t>(std::max(0, helpers)));
     for (int i = 1; i <= helpers; ++i) team.emplace_back([&loop, i] { loop.work(i); });
-  } catch (const std::exception&) {
+  } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch)
     // No more threads to be had: those that started, or the calling one alone, do the work.
   }
   loop.work(0);

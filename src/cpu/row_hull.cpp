@@ -63,7 +63,8 @@ void RowHull::place_chunks() {
   }
   // A point is a sum of chunk totals, of tile sums within its chunk and of elements within its tile; 64
   // covers the operations inside a tile and the last additions.
-  const double operations = static_cast<double>(chunks_ + chunk_size_ / kTile + 64);
+  const std::int64_t tiles = chunk_size_ / kTile;
+  const auto operations = static_cast<double>(chunks_ + tiles + 64);
   total_error_ = row_survey.total_error(operations);
   weight_error_ = row_.weighted() ? row_survey.weight_error(operations) : 0.0;
 }

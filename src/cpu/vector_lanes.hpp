@@ -7,8 +7,8 @@
 namespace isofold::cpu {
 
 inline constexpr int kLanes = 8;
-typedef double Doubles __attribute__((vector_size(8 * kLanes)));
-typedef std::int64_t Integers __attribute__((vector_size(8 * kLanes)));  // comparisons give -1 and 0
+using Doubles __attribute__((vector_size(8 * kLanes))) = double;
+using Integers __attribute__((vector_size(8 * kLanes))) = std::int64_t;  // comparisons give -1 and 0
 
 // References rather than values: how vectors are passed differs between instruction sets.
 inline __attribute__((always_inline)) void load_lanes(const double* from, Doubles& to) {

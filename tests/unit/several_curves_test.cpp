@@ -40,7 +40,8 @@ TEST(SeveralCurves, EachPointAsOnItsCurveAlone) {
     executor.threads = threads;
     std::vector<double> together(points.size(), -1.0);
     ASSERT_TRUE(
-        isofold::interpolate(curves(), curve_of_point.data(), points.data(), count, together.data(), executor).ok());
+        isofold::interpolate(curves(), curve_of_point.data(), points.data(), count, together.data(), executor)
+            .ok());
     EXPECT_EQ(together, alone);
   }
 }
