@@ -6,6 +6,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include <algorithm>
+#include <cstring>
 #include <tuple>
 
 #include "arrays.hpp"
@@ -148,11 +149,36 @@ nb::object block_bounds(const Flags& block_starts) {
   const Output out = make_integers(blocks + 1);
   auto* bounds = static_cast<std::int64_t*>(out.data);
   std::int64_t next = 0;
-  for (std::int64_t i = 0; i < total; ++i) {
-    bounds[next] = i;  // overwritten until a flag keeps it
-    next += flags[i] != 0 ? 1 : 0;
+  std::int64_t i = 0;
+  // Eight flags at a time: dense rows and sparse ones are mostly all set or all clear.
+  for (; i + 8 <= total; i += 8) {
+    std::uint64_t eight;
+    std::memcpy(&eight, flags + i, sizeof eight);
+    if (eight == 0) continue;
+    if (eight == 0x0101010101010101ULL) {
+      for (int k = 0; k < 8; ++k) bounds[next + k] = i + k;
+      next += 8;
+      continue;
+    }
+    for (int k = 0; k < 8; ++k) {
+      if (flags[i + k] != 0) bounds[next++] = i + k;
+    }
+  }
+  for (; i < total; ++i) {
+    if (flags[i] != 0) bounds[next++] = i;
   }
   bounds[next] = total;
+  return out.array;
+}
+
+// The length of every block, from its bounds.
+nb::object block_lengths(const Offsets& bounds) {
+  const auto blocks = static_cast<std::int64_t>(bounds.size()) - 1;
+  const Output out = make_output(DataType::float64, blocks);
+  auto* lengths = static_cast<double*>(out.data);
+  for (std::int64_t b = 0; b < blocks; ++b) {
+    lengths[b] = static_cast<double>(bounds.data()[b + 1] - bounds.data()[b]);
+  }
   return out.array;
 }
 
@@ -162,6 +188,8 @@ void bind_isotonic(nb::module_& module) {
   using namespace nb::literals;
   module.def("block_bounds", &block_bounds, "block_starts"_a.noconvert(),
              "Where the flags are set, and after that their number, as int64.");
+  module.def("block_lengths", &block_lengths, "bounds"_a.noconvert(),
+             "The differences of the bounds, as float64.");
   module.def(
       "fit", &fit, "values"_a.noconvert(), "weights"_a.noconvert().none(), "offsets"_a.noconvert().none(),
       "row_length"_a.none(), "increasing"_a, "lower"_a, "upper"_a, "tie_offsets"_a.noconvert().none(),

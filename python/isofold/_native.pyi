@@ -59,6 +59,9 @@ def block_weights(
 def block_bounds(block_starts: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Where the flags are set, and after that their number, as int64."""
 
+def block_lengths(bounds: NDArray[np.int64]) -> NDArray[np.float64]:
+    """The differences of the bounds, as float64."""
+
 def interpolate(
     knots_x: NDArray[np.float64],
     knots_y: NDArray[np.float64],

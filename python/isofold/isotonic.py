@@ -103,8 +103,7 @@ class IsotonicResult:
     @property
     def weights(self) -> NDArray[np.float64]:
         if self._weights is None:
-            blocks = self.blocks
-            self._assign({"_weights": np.subtract(blocks[1:], blocks[:-1], dtype=np.float64)})
+            self._assign({"_weights": _native.block_lengths(self.blocks)})
         assert self._weights is not None
         return self._weights
 
