@@ -174,6 +174,43 @@ TEST(CertifiedSums, StayWithinTheirError) {
   EXPECT_GT(exact_sums, 2000);
 }
 
+// Three powers of two and a one, as far apart as can be: whoever claims that their sum is exact must have it
+// exactly.
+TEST(CertifiedSums, ClaimExactnessOnlyWhereItHolds) {
+  for (int top = 1; top <= 140; ++top) {
+    for (int middle = 0; middle <= top; ++middle) {
+      for (const double sign : {1.0, -1.0}) {
+        const Doubles terms = {std::ldexp(1.0, top), sign * std::ldexp(1.0, middle), 1.0,
+                               1.0 + std::ldexp(1.0, middle / 2)};
+        double plain = 0;
+        double magnitude = 0;
+        mpq_class exact = 0;
+        SumBuilder sum;
+        SumBuilder products;
+        for (const double term : terms) {
+          plain += term;
+          magnitude += std::fabs(term);
+          exact += fraction(term);
+          sum.add(term);
+          products.add_product(term, 3.0);
+          if (isofold::exact_as_double(magnitude, 0)) {
+            ASSERT_EQ(fraction(plain), exact) << top << " " << middle;
+          }
+          if (sum.finish().exact()) {
+            ASSERT_EQ(fraction(sum.finish().value), exact) << top << " " << middle;
+          }
+          if (products.finish().exact()) {
+            ASSERT_EQ(fraction(products.finish().value), 3 * exact) << top << " " << middle;
+          }
+        }
+      }
+    }
+  }
+  // And it is claimed where data live.
+  EXPECT_TRUE(isofold::exact_as_double(0x1p50, 0));
+  EXPECT_TRUE(isofold::exact_as_pair(0x1p95, 0));
+}
+
 template <class Accumulator, class Number>
 void expect_equal(const Accumulator& sum, const Number& exact) {
   const auto value = sum.value();

@@ -127,6 +127,44 @@ TEST(Turns, HoldForAnyPointsWithinTheError) {
   }
 }
 
+// Pairs that nearly cancel, low parts and all: what is left is the rounding of the low parts.
+TEST(Turns, DifferencesStayWithinTheirError) {
+  Random random(745);
+  for (int round = 0; round < 100000; ++round) {
+    const double high = std::ldexp(1.0 + random.unit(), static_cast<int>(random.between(-200, 200)));
+    const double place = step(DataType::float64, high, 1) - high;
+    const double other = high + place * static_cast<double>(random.between(-1, 1));
+    const CertifiedSum a{{high, place * (random.unit() - 0.5)}, 0.0};
+    // Next to the other's value: the high parts' difference is made up for by the low parts.
+    const double near = (high - other) + a.value.low;
+    const CertifiedSum b{
+        {other, random.chance(0.5) ? near * (1 + 0x1p-50 * random.unit()) : place * random.unit()}, 0.0};
+    const isofold::Difference got = isofold::difference(a, b);
+    const mpq_class exact = fraction(b.value) - fraction(a.value);
+    ASSERT_LE(abs(fraction(got.value) - exact), fraction(got.error));
+  }
+}
+
+// Both products are just below 1.5 2^-1074. Their factors' low parts are lost in the differences, so that in
+// doubles one is the midpoint itself and rounds up, the other stays below it and rounds down; in truth it is
+// the larger.
+TEST(Turns, DoNotTrustTheLastBitOfAnUnderflowingProduct) {
+  const double place = 0x1p-52;
+  const auto pair = [](double high, double low) {
+    return CertifiedSum{{std::ldexp(high, -537), std::ldexp(low, -537)}, 0.0};
+  };
+  const ExactPoint a{{0, pair(0, 0), pair(0, 0)}, 0, 0};
+  // W_ab = 1.5 - 0.4375 places, S_ab = 1.5 - 0.515625 places, W_bd = 1, S_bd = 1 - 0.234375 places.
+  ExactPoint b{{1, pair(1.5, -0.4375 * place), pair(1.5 - place, 0.484375 * place)}, 0, 0};
+  ExactPoint d{{2, pair(2.5, -0.4375 * place), pair(2.5, -0.75 * place)}, 0, 0};
+  for (ExactPoint* point : {&b, &d}) {
+    point->weight = fraction(point->point.weight.value);
+    point->total = fraction(point->point.total.value);
+  }
+  ASSERT_FALSE(bends_up(a, b, d));
+  EXPECT_NE(isofold::turn_in_doubles(a.point, b.point, d.point), Turn::up);
+}
+
 TEST(Turns, KnowNothingFromInfinities) {
   const double inf = std::numeric_limits<double>::infinity();
   const Point a{0, {{0.0, 0.0}, 0.0}, {{0.0, 0.0}, 0.0}};
