@@ -12,7 +12,7 @@
 # and chosen at run time, so that one binary gives the same bits everywhere.
 add_library(isofold_floating_point INTERFACE)
 if(CMAKE_CXX_COMPILER_ID MATCHES "GNU|Clang")
-  target_compile_options(isofold_floating_point INTERFACE -fno-fast-math -ffp-contract=off)
+  target_compile_options(isofold_floating_point INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-fno-fast-math -ffp-contract=off>)
 else()
   message(WARNING "isofold's exactness is tested with GCC and Clang only, not with ${CMAKE_CXX_COMPILER_ID}")
 endif()

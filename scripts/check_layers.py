@@ -1,6 +1,6 @@
 """Check that includes point down the layers only.
 
-    exact <- geometry <- algorithm <- {reference, cpu} <- api
+    exact <- geometry <- algorithm <- {reference, cpu, cuda} <- api
 
 The reference executor is the oracle of the other, so it stays off geometry, which the fast ones share.
 
@@ -18,7 +18,8 @@ MAY_INCLUDE: dict[str, frozenset[str]] = {
     "algorithm": frozenset({"exact", "geometry"}),
     "reference": frozenset({"exact", "algorithm"}),
     "cpu": frozenset({"exact", "geometry", "algorithm"}),
-    "api": frozenset({"exact", "geometry", "algorithm", "reference", "cpu"}),
+    "cuda": frozenset({"exact", "geometry", "algorithm"}),
+    "api": frozenset({"exact", "geometry", "algorithm", "reference", "cpu", "cuda"}),
     "curves": frozenset(),
 }
 

@@ -40,6 +40,10 @@ struct IsotonicFit {
 [[nodiscard]] Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out,
                                          const Executor& executor = {});
 
+// For Backend::cuda: the bytes of device memory that isotonic_regression on this problem takes as
+// Executor::scratch.
+[[nodiscard]] Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t* bytes);
+
 struct IsotonicGradient {
   MutableArray values;   // dL/dy_i = RN(w_i G / W): exact, rounded once to this array's type
   MutableArray weights;  // dL/dw_i = (y_i - RN64(S / W)) RN64(G / W) in float64, rounded to this array's type

@@ -15,6 +15,7 @@ enum class StatusCode {
   unsupported,          // the executor or the type asked for is not in this build
   out_of_memory,
   interrupted,  // Executor::should_stop returned true; outputs are unspecified
+  device_error,  // CUDA reported an error; the message holds it
 };
 
 struct Status {

@@ -120,6 +120,22 @@ Status check_executor(const Executor& executor) {
   return {};
 }
 
+Status check_device_problem(const IsotonicProblem& problem) {
+  if (problem.tie_offsets != nullptr) {
+    return fault(StatusCode::unsupported, "tie_offsets: the CUDA executor takes none");
+  }
+  IsotonicProblem judged = problem;
+  if (problem.rows.offsets != nullptr) {
+    if (problem.rows.count < 0) return check_rows({problem.rows.count, 0, nullptr, -1});
+    if (problem.rows.elements < 0) {
+      return fault(StatusCode::invalid_argument,
+                   "rows: offsets in device memory need the number of elements beside them");
+    }
+    judged.rows = Rows::single(problem.rows.count == 0 ? 0 : problem.rows.elements);
+  }
+  return check_problem(judged);
+}
+
 Status check_block_starts(const IsotonicProblem& problem, const std::uint8_t* block_starts) {
   if (problem.rows.total() > 0 && block_starts == nullptr) {
     return fault(StatusCode::invalid_argument, "block_starts: null pointer");

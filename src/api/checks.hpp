@@ -13,6 +13,8 @@ namespace isofold::api {
 
 // Sizes, pointers, offsets, bounds: everything but the values and weights themselves.
 [[nodiscard]] Status check_problem(const IsotonicProblem& problem);
+// The same for Backend::cuda, whose arrays and offsets the host cannot read.
+[[nodiscard]] Status check_device_problem(const IsotonicProblem& problem);
 [[nodiscard]] Status check_executor(const Executor& executor);
 [[nodiscard]] Status check_block_starts(const IsotonicProblem& problem, const std::uint8_t* block_starts);
 [[nodiscard]] Status check_curves(const Curves& curves);

@@ -8,6 +8,7 @@
 #include "api/checks.hpp"
 #include "api/tie_order.hpp"
 #include "cpu/cpu.hpp"
+#include "cuda/cuda.hpp"
 #include "exact/floating_mode.hpp"
 #include "reference/reference.hpp"
 
@@ -26,6 +27,11 @@ Status worded(Outcome outcome, const IsotonicProblem& problem) {
   return api::check_elements(problem);
 }
 
+Status host_only(const Executor& executor, const char* what) {
+  if (executor.backend != Backend::cuda) return {};
+  return api::fault(StatusCode::unsupported, std::string(what) + ": not on the CUDA executor");
+}
+
 // Runs `call` in the certificates' floating-point mode; exceptions end here.
 template <class Call>
 Status guarded(Call&& call) {
@@ -40,6 +46,7 @@ Status guarded(Call&& call) {
 Status interpolate_checked(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
                            std::int64_t count, MutableArray out, const Executor& executor) {
   return guarded([&]() -> Status {
+    if (Status status = host_only(executor, "interpolate"); !status.ok()) return status;
     if (Status status = api::check_executor(executor); !status.ok()) return status;
     if (Status status = api::check_curves(curves); !status.ok()) return status;
     if (count < 0) return api::fault(StatusCode::invalid_argument, "count must not be negative");
@@ -58,10 +65,15 @@ Status interpolate_checked(const Curves& curves, const std::int64_t* curve_of_po
 Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
   return guarded([&]() -> Status {
     if (Status status = api::check_executor(executor); !status.ok()) return status;
-    if (Status status = api::check_problem(problem); !status.ok()) return status;
+    const bool on_device = executor.backend == Backend::cuda;
+    if (Status status = on_device ? api::check_device_problem(problem) : api::check_problem(problem);
+        !status.ok()) {
+      return status;
+    }
     if (out.fit.present() && out.fit.data == nullptr && problem.rows.total() > 0) {
       return api::fault(StatusCode::invalid_argument, "fit: null pointer");
     }
+    if (on_device) return cuda::isotonic_regression(problem, out, executor);
     std::optional<api::TieOrder> ordered;
     if (problem.tie_offsets != nullptr) {
       if (Status status = api::check_elements(problem); !status.ok()) return status;
@@ -75,9 +87,17 @@ Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& ou
   });
 }
 
+Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
+  return guarded([&]() -> Status {
+    if (Status status = api::check_device_problem(problem); !status.ok()) return status;
+    return cuda::isotonic_regression_scratch(problem, bytes);
+  });
+}
+
 Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
                          ConstArray gradient, const IsotonicGradient& out, const Executor& executor) {
   return guarded([&]() -> Status {
+    if (Status status = host_only(executor, "isotonic_gradient"); !status.ok()) return status;
     if (Status status = api::check_executor(executor); !status.ok()) return status;
     if (Status status = api::check_problem(problem); !status.ok()) return status;
     if (Status status = api::check_block_starts(problem, block_starts); !status.ok()) return status;
@@ -100,6 +120,7 @@ Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* blo
 Status block_weights(const IsotonicProblem& problem, const std::uint8_t* block_starts, double* out,
                      const Executor& executor) {
   return guarded([&]() -> Status {
+    if (Status status = host_only(executor, "block_weights"); !status.ok()) return status;
     if (Status status = api::check_executor(executor); !status.ok()) return status;
     if (Status status = api::check_problem(problem); !status.ok()) return status;
     if (Status status = api::check_block_starts(problem, block_starts); !status.ok()) return status;

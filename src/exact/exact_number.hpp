@@ -74,7 +74,7 @@ struct ExactNumber {
     return (low >> offset) | (high << (64 - offset));
   }
 
-  ISOFOLD_HOST_DEVICE void normalize() {
+  ISOFOLD_OUT_OF_LINE void normalize() {
     while (size > 0 && limb[size - 1] == 0) --size;
     if (size == 0) {
       sign = 0;
@@ -110,7 +110,7 @@ ISOFOLD_HOST_DEVICE inline ExactNumber<1> exact_double(double value) {
 }
 
 // The pair's bits must span at most 126 places, which fact 1 of double_double.hpp gives.
-ISOFOLD_HOST_DEVICE inline ExactNumber<2> exact_pair(DoubleDouble value) {
+ISOFOLD_OUT_OF_LINE inline ExactNumber<2> exact_pair(DoubleDouble value) {
   const DecodedDouble high = decode(value.high);
   const DecodedDouble low = decode(value.low);
   // Both mantissas lose their trailing zeros, so that the shift between them is as small as it can be.
@@ -136,7 +136,7 @@ ISOFOLD_HOST_DEVICE inline ExactNumber<2> exact_pair(DoubleDouble value) {
 }
 
 template <int A, int B>
-ISOFOLD_HOST_DEVICE ExactNumber<A + B> product(const ExactNumber<A>& a, const ExactNumber<B>& b) {
+ISOFOLD_OUT_OF_LINE ExactNumber<A + B> product(const ExactNumber<A>& a, const ExactNumber<B>& b) {
   ExactNumber<A + B> result;
   if (a.sign == 0 || b.sign == 0) return result;
   result.sign = a.sign * b.sign;

@@ -27,16 +27,13 @@ ISOFOLD_HOST_DEVICE inline Difference difference(const CertifiedSum& a, const Ce
   return {value, kUnitRoundoff * std::fabs(value) + representation + (a.error + b.error)};
 }
 
-// The sign of (W_b - W_a)(S_d - S_b) - (S_b - S_a)(W_d - W_b) in doubles.
+// The sign of w_ab s_bd - s_ab w_bd in doubles: does the slope rise from the edge ab to the edge bd?
 //
 // With each difference within its error, |error of a product| <= x dy + y dx + dx dy + u |x y|, plus 2^-1074
 // where it underflows. Everything is doubled to cover the rounding of the bound itself. An infinity or a NaN
 // anywhere leaves both comparisons false.
-ISOFOLD_HOST_DEVICE inline Turn turn_in_doubles(const Point& a, const Point& b, const Point& d) {
-  const Difference w_ab = difference(a.weight, b.weight);
-  const Difference w_bd = difference(b.weight, d.weight);
-  const Difference s_ab = difference(a.total, b.total);
-  const Difference s_bd = difference(b.total, d.total);
+ISOFOLD_HOST_DEVICE inline Turn turn_of_differences(const Difference& w_ab, const Difference& s_ab,
+                                                    const Difference& w_bd, const Difference& s_bd) {
   const double rise = w_ab.value * s_bd.value;
   const double fall = s_ab.value * w_bd.value;
   const double determinant = rise - fall;
@@ -48,6 +45,21 @@ ISOFOLD_HOST_DEVICE inline Turn turn_in_doubles(const Point& a, const Point& b, 
   if (determinant > bound) return Turn::up;
   if (determinant < -bound) return Turn::down_or_straight;
   return Turn::undecided;
+}
+
+// The sign of (W_b - W_a)(S_d - S_b) - (S_b - S_a)(W_d - W_b) in doubles.
+ISOFOLD_HOST_DEVICE inline Turn turn_in_doubles(const Point& a, const Point& b, const Point& d) {
+  return turn_of_differences(difference(a.weight, b.weight), difference(a.total, b.total),
+                             difference(b.weight, d.weight), difference(b.total, d.total));
+}
+
+// The sign of a b - c d where the products' residues are representable. Rounding is monotone, so two
+// products that round apart compare as they round, and equal ones by what rounding lost.
+ISOFOLD_HOST_DEVICE inline int compare_products(double a, double b, double c, double d) {
+  const TwoTerms left = two_product(a, b);
+  const TwoTerms right = two_product(c, d);
+  if (left.high != right.high) return left.high > right.high ? 1 : -1;
+  return (left.low > right.low) - (left.low < right.low);
 }
 
 // The same from exact sums, of any width.

@@ -1,0 +1,17 @@
+// What stands in for the CUDA executor in a build without it.
+#include "cuda/cuda.hpp"
+
+namespace isofold::cuda {
+namespace {
+
+Status absent() {
+  return {StatusCode::unsupported, "backend: this build of isofold has no CUDA executor (ISOFOLD_CUDA)", -1, -1};
+}
+
+}  // namespace
+
+Status isotonic_regression(const IsotonicProblem&, const IsotonicFit&, const Executor&) { return absent(); }
+
+Status isotonic_regression_scratch(const IsotonicProblem&, std::int64_t*) { return absent(); }
+
+}  // namespace isofold::cuda

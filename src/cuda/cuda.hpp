@@ -1,0 +1,20 @@
+// The CUDA executor: the same problems with every array in device memory. Calls only enqueue work on the
+// executor's stream: none synchronises, reads device memory from the host, or allocates other than in stream
+// order. What the host could only learn from device memory (values, weights, offsets) is judged there.
+#pragma once
+
+#include <cstdint>
+
+#include "isofold/executor.hpp"
+#include "isofold/isotonic.hpp"
+#include "isofold/status.hpp"
+
+namespace isofold::cuda {
+
+[[nodiscard]] Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out,
+                                         const Executor& executor);
+
+// Bytes of device scratch that call takes.
+[[nodiscard]] Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t* bytes);
+
+}  // namespace isofold::cuda

@@ -1,0 +1,5 @@
+#include "cuda/types.cuh"
+
+namespace isofold::cuda {
+ISOFOLD_CUDA_PAIR(float, Unweighted)
+}  // namespace isofold::cuda

@@ -1,0 +1,117 @@
+#include <cuda_runtime.h>
+
+#include <string>
+
+#include "cuda/cuda.hpp"
+#include "cuda/plan.cuh"
+
+namespace isofold::cuda {
+
+template <class E>
+std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed);
+template <class E>
+cudaError_t launch_isotonic_regression(const Plan<E>& plan, std::int64_t zeroed, void* scratch,
+                                       cudaStream_t stream);
+
+namespace {
+
+Status failed(cudaError_t error, const char* what) {
+  const StatusCode code = error == cudaErrorMemoryAllocation ? StatusCode::out_of_memory : StatusCode::device_error;
+  return {code, std::string(what) + ": " + cudaGetErrorString(error), -1, -1};
+}
+
+Status unsupported(const char* what) { return {StatusCode::unsupported, what, -1, -1}; }
+
+Format output_format(DataType type) { return type == DataType::float32 ? kFloat32 : kFloat64; }
+
+template <class V, class W>
+Plan<Elements<V, W>> plan_for(const IsotonicProblem& problem, const IsotonicFit& out) {
+  using E = Elements<V, W>;
+  Plan<E> plan{};
+  plan.elements = {static_cast<const V*>(problem.values.data), nullptr, problem.increasing ? 1.0 : -1.0};
+  if constexpr (E::kWeighted) plan.elements.weights = static_cast<const W*>(problem.weights.data);
+  const DataType type = out.fit.present() ? out.fit.type : problem.values.type;
+  plan.output.fit = out.fit.present() ? out.fit.data : nullptr;
+  plan.output.to_float32 = type == DataType::float32;
+  plan.output.to_input_type = type == problem.values.type;
+  plan.output.format = output_format(type);
+  plan.output.lower = round_to(problem.lower_bound, plan.output.format);
+  plan.output.upper = round_to(problem.upper_bound, plan.output.format);
+  plan.output.block_starts = out.block_starts;
+  plan.rows = problem.rows.count;
+  plan.row_length = problem.rows.length;
+  plan.offsets = problem.rows.offsets;
+  plan.total = problem.rows.total();
+  return plan;
+}
+
+// Calls `use` with the plan of the problem's types.
+template <class Use>
+Status with_plan(const IsotonicProblem& problem, const IsotonicFit& out, Use use) {
+  const auto by_weight = [&](auto value) -> Status {
+    using V = decltype(value);
+    switch (problem.weights.type) {
+      case DataType::none:
+        return use(plan_for<V, Unweighted>(problem, out));
+      case DataType::float32:
+        return use(plan_for<V, float>(problem, out));
+      case DataType::float64:
+        return use(plan_for<V, double>(problem, out));
+      default:
+        return unsupported("weights: the CUDA executor takes float32 and float64");
+    }
+  };
+  switch (problem.values.type) {
+    case DataType::float32:
+      return by_weight(float{});
+    case DataType::float64:
+      return by_weight(double{});
+    default:
+      return unsupported("values: the CUDA executor takes float32 and float64");
+  }
+}
+
+}  // namespace
+
+Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
+  return with_plan(problem, {}, [&](auto plan) -> Status {
+    std::int64_t zeroed = 0;
+    *bytes = place_scratch(plan, nullptr, &zeroed);
+    return {};
+  });
+}
+
+Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
+  if (out.fit.present() && out.fit.type != DataType::float32 && out.fit.type != DataType::float64) {
+    return unsupported("fit: the CUDA executor gives float32 and float64");
+  }
+  if (problem.rows.total() == 0) return {};
+  auto* stream = static_cast<cudaStream_t>(executor.stream);
+  return with_plan(problem, out, [&](auto plan) -> Status {
+    std::int64_t zeroed = 0;
+    const std::int64_t bytes = place_scratch(plan, nullptr, &zeroed);
+    void* scratch = executor.scratch;
+    if (scratch != nullptr && executor.scratch_bytes < bytes) {
+      return {StatusCode::invalid_argument,
+              "scratch: " + std::to_string(bytes) + " bytes are needed, and scratch_bytes is " +
+                  std::to_string(executor.scratch_bytes),
+              -1, -1};
+    }
+    const bool owned = scratch == nullptr && bytes > 0;
+    if (owned) {
+      if (const cudaError_t error = cudaMallocAsync(&scratch, static_cast<std::size_t>(bytes), stream);
+          error != cudaSuccess) {
+        return failed(error, "device scratch");
+      }
+    }
+    place_scratch(plan, scratch, &zeroed);
+    const cudaError_t error = launch_isotonic_regression(plan, zeroed, scratch, stream);
+    if (owned) {
+      const cudaError_t freed = cudaFreeAsync(scratch, stream);
+      if (error == cudaSuccess && freed != cudaSuccess) return failed(freed, "device scratch");
+    }
+    return error == cudaSuccess ? Status{} : failed(error, "isotonic regression on the device");
+  });
+}
+
+}  // namespace isofold::cuda

@@ -1,0 +1,149 @@
+// What a call's kernels share: the problem, and scratch memory by chunk, by node and by row.
+//
+// Rows longer than a chunk are cut into chunks, and their chunks form a tree of fan-in 32. Level 0 is the
+// chunks; a node of level L covers 32^L of them. Chunks of all long rows are numbered through, and so are the
+// nodes of a level: node j of the k-th long row, whose chunks start at c, is (c >> 5 L) + k + j, which no two
+// rows share.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/chunk.cuh"
+#include "exact/format.hpp"
+
+namespace isofold::cuda {
+
+inline constexpr int kLevels = 6;  // rows of up to 32^5 chunks, 2.7e11 elements; level 0 is the chunks
+inline constexpr int kFanIn = 32;
+inline constexpr int kClasses = 4;  // short rows: a lane, four lanes, a warp, a block each
+__host__ __device__ constexpr int class_size(int row_class) {
+  return row_class == 0 ? 1 : (row_class == 1 ? 4 : (row_class == 2 ? 32 : kBlock));
+}
+inline constexpr int kLongChunk = kChunk<kBlock>;
+
+// Sums over a chunk or node, and what their exactness is judged by.
+struct SpanSums {
+  DoubleDouble total;
+  DoubleDouble weight;
+  double magnitude;
+  double weight_magnitude;
+  int unit;
+  int weight_unit;
+};
+
+// Where a chunk or node stands in its parent: the sums before it there.
+struct Base {
+  DoubleDouble total;
+  DoubleDouble weight;
+};
+
+// The vertices of a chunk that its node's hull has kept: one range (Theorem 4.4), as positions in the chunk
+// and, where the chunk lists its vertices, as places in that list. Dead chunks have their bit of `live`
+// cleared.
+struct ChunkRecord {
+  int first;
+  int last;
+  int first_ordinal;
+  int last_ordinal;
+  int count;      // vertices listed; 0: the vertices are the bits of a mask
+  int exact;      // running totals inside are exact as doubles
+  double error;   // of the pairs inside
+  double weight_error;
+  double outgoing;  // the value of the edge that leaves the last vertex
+};
+
+// The vertices of a chunk: a list of up to 256 with their totals, or a mask with the totals at its tiles.
+template <class E>
+struct Slot {
+  double total_high[kBlock];
+  double total_low[kBlock];  // where doubles are not exact
+  double weight_high[E::kWeighted ? kBlock : 1];
+  double weight_low[E::kWeighted ? kBlock : 1];
+  std::uint32_t places[kBlock];  // positions, or mask words
+};
+
+struct LongRow {
+  std::int64_t begin;
+  std::int64_t length;
+  std::int64_t first_chunk;
+  std::int64_t chunks;
+};
+
+struct Output {
+  void* fit;          // or nullptr
+  int to_float32;     // its type
+  int to_input_type;  // its type is the values'
+  Format format;
+  double lower;
+  double upper;
+  std::uint8_t* block_starts;  // or nullptr
+};
+
+template <class E>
+struct Plan {
+  E elements;  // of the whole batch
+  Output output;
+  // Rows: a rectangle, or offsets on the device.
+  std::int64_t rows;
+  std::int64_t row_length;
+  const std::int64_t* offsets;
+  std::int64_t total;
+  // Short rows by class, ragged only: row numbers and how many there are.
+  std::int64_t* class_rows[kClasses];
+  unsigned long long* counts;  // rows a class; then long rows and their chunks, packed
+  // Long rows.
+  std::int64_t long_rows_bound;
+  std::int64_t chunks_bound;
+  LongRow* long_rows;       // ragged
+  std::int32_t* chunk_row;  // ragged: chunk -> long row
+  Slot<E>* slots;
+  ChunkRecord* chunks;
+  SpanSums* sums[kLevels];
+  Base* bases[kLevels];
+  std::uint32_t* live;  // a word a node of level 1: its chunks that still have vertices
+  std::int32_t* live_before;  // a node of level 1: the last live chunk before its own, in the row
+  std::int32_t* live_after;   // the first one after its own, or the row's number of chunks
+  int* arrivals[kLevels];
+  int* refused;  // per long row: it holds a value or weight that is not allowed
+};
+
+struct LongRowPlace {
+  LongRow row;
+  std::int64_t number;  // among the long rows
+};
+
+// Long rows and their chunks are counted by one atomic, so that both rise together.
+inline constexpr int kChunkBits = 40;
+template <class E>
+__device__ std::int64_t long_row_count(const Plan<E>& plan) {
+  return plan.offsets == nullptr ? plan.rows : static_cast<std::int64_t>(plan.counts[kClasses] >> kChunkBits);
+}
+
+template <class E>
+__device__ LongRowPlace long_row(const Plan<E>& plan, std::int64_t number) {
+  if (plan.offsets == nullptr) {
+    const std::int64_t chunks = (plan.row_length + kLongChunk - 1) / kLongChunk;
+    return {{number * plan.row_length, plan.row_length, number * chunks, chunks}, number};
+  }
+  return {plan.long_rows[number], number};
+}
+
+template <class E>
+__device__ bool find_chunk(const Plan<E>& plan, std::int64_t chunk, LongRowPlace& place) {
+  if (plan.offsets == nullptr) {
+    const std::int64_t chunks = (plan.row_length + kLongChunk - 1) / kLongChunk;
+    place = long_row(plan, chunk / chunks);
+    return true;
+  }
+  const auto chunks = plan.counts[kClasses] & ((1ULL << kChunkBits) - 1);
+  if (chunk >= static_cast<std::int64_t>(chunks)) return false;
+  place = long_row(plan, plan.chunk_row[chunk]);
+  return true;
+}
+
+// Node j of a level in a row.
+__device__ inline std::int64_t node_id(const LongRowPlace& place, int level, std::int64_t j) {
+  return level == 0 ? place.row.first_chunk + j : (place.row.first_chunk >> (5 * level)) + place.number + j;
+}
+
+}  // namespace isofold::cuda

@@ -1,0 +1,181 @@
+// The fit of a chunk from its final vertices: every element takes the slope of the edge above it, rounded
+// once.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/chunk.cuh"
+#include "cuda/plan.cuh"
+
+namespace isofold::cuda {
+
+__device__ inline double clipped(const Output& output, double value) {
+  return value < output.lower ? output.lower : (value > output.upper ? output.upper : value);
+}
+
+__device__ inline void store_fit(const Output& output, std::int64_t at, double value) {
+  if (output.to_float32 != 0) {
+    static_cast<float*>(output.fit)[at] = static_cast<float>(value);
+  } else {
+    static_cast<double*>(output.fit)[at] = value;
+  }
+}
+
+// The slope of the edge between points a and b of a chunk, before sign and bounds.
+template <class E, int Size>
+__device__ double edge_value(const Chunk<E, Size>& chunk, const ChunkFacts& facts, const Output& output,
+                             int a, int b) {
+  if (b == a + 1) return round_to(chunk.value(a), output.format) + 0.0;
+  if (facts.exact_doubles) {
+    return exact_doubles_mean(chunk.exact_total(b) - chunk.exact_total(a), b - a, output.to_float32 != 0);
+  }
+  const Point from = chunk.point(a);
+  const Point to = chunk.point(b);
+  const CertifiedSum total{to.total.value - from.total.value, from.total.error + to.total.error};
+  const CertifiedSum weight{to.weight.value - from.weight.value, from.weight.error + to.weight.error};
+  return certified_mean(chunk.row, chunk.origin + a, chunk.origin + b, total, weight, output.format);
+}
+
+// The same between two vertices of one tile, from the elements between them alone.
+template <class E, int Size>
+__device__ double inner_edge_value(const Chunk<E, Size>& chunk, const ChunkFacts& facts, const Output& output,
+                                   int a, int b) {
+  if (b == a + 1) return round_to(chunk.value(a), output.format) + 0.0;
+  if (facts.exact_doubles) {
+    double total = 0;
+    for (int k = a; k < b; ++k) total += chunk.value(k);
+    return exact_doubles_mean(total, b - a, output.to_float32 != 0);
+  }
+  CertifiedSum total{{}, chunk.error};
+  CertifiedSum weight{{static_cast<double>(b - a), 0.0}, chunk.weight_error};
+  if constexpr (E::kWeighted) weight.value = {};
+  for (int k = a; k < b; ++k) {
+    if constexpr (E::kWeighted) {
+      const TwoTerms product = two_product(chunk.weight(k), chunk.value(k));
+      total.value = total.value + DoubleDouble{product.high, product.low};
+      weight.value = weight.value + chunk.weight(k);
+    } else {
+      total.value = total.value + chunk.value(k);
+    }
+  }
+  return certified_mean(chunk.row, chunk.origin + a, chunk.origin + b, total, weight, output.format);
+}
+
+// Writes fit and block starts of a chunk in shared memory. `base`: its first element in the batch.
+// `incoming`: the value before its first vertex. `outgoing`: that after its last one, unless the chunk's end
+// is itself the next vertex (`ends_row`). Overwrites the staged values.
+template <class E, int Size>
+__device__ void write_chunk(const Chunk<E, Size>& chunk, const ChunkFacts& facts, const Output& output,
+                            std::int64_t base, double incoming, double outgoing, bool ends_row,
+                            double* edge_values) {
+  using T = Team<Size>;
+  const int tile = T::rank();
+  const int begin = tile * kTile;
+  const int end = min(begin + kTile, chunk.length);
+  auto* storage = chunk.storage;
+  const std::uint32_t mask = begin < chunk.length ? chunk.mask(tile) : 0;
+
+  if (output.block_starts != nullptr) {
+    T::sync();
+    for (int i = tile; i < chunk.length; i += Size) {
+      output.block_starts[base + i] = static_cast<std::uint8_t>(chunk.mask(i / kTile) >> (i % kTile) & 1U);
+    }
+  }
+  if (output.fit == nullptr) return;
+
+  // Which tiles hold vertices.
+  std::uint32_t occupied;
+  const unsigned ballot = __ballot_sync(T::mask(), mask != 0);
+  if constexpr (Size <= 32) {
+    occupied = (ballot & T::mask()) >> (T::lane() / Size * Size);
+  } else {
+    if (T::lane() == 0) storage->occupied[T::warp()] = ballot;
+    __syncthreads();
+    occupied = 0;
+  }
+  const auto next_occupied = [&](int t) {  // the first one after t, or -1
+    if constexpr (Size <= 32) {
+      const std::uint32_t above = t >= 31 ? 0U : occupied & (~0U << (t + 1));
+      return above == 0 ? -1 : __ffs(static_cast<int>(above)) - 1;
+    } else {
+      if (t + 1 >= Size) return -1;
+      int word = (t + 1) / 32;
+      std::uint32_t bits = storage->occupied[word] & (~0U << ((t + 1) % 32));
+      while (bits == 0) {
+        if (++word == Size / 32) return -1;
+        bits = storage->occupied[word];
+      }
+      return word * 32 + __ffs(static_cast<int>(bits)) - 1;
+    }
+  };
+  const auto previous_occupied = [&](int t) {  // the last one before t, or -1
+    if constexpr (Size <= 32) {
+      const std::uint32_t below = occupied & ((1U << t) - 1U);
+      return below == 0 ? -1 : 31 - __clz(static_cast<int>(below));
+    } else {
+      int word = t / 32;
+      std::uint32_t bits = storage->occupied[word] & ((1U << (t % 32)) - 1U);
+      while (bits == 0) {
+        if (--word < 0) return -1;
+        bits = storage->occupied[word];
+      }
+      return word * 32 + 31 - __clz(static_cast<int>(bits));
+    }
+  };
+
+  double last_value = outgoing;
+  if (mask != 0) {
+    const int last = begin + 31 - __clz(static_cast<int>(mask));
+    const int next = next_occupied(tile);
+    if (next >= 0) {
+      last_value = edge_value(chunk, facts, output, last,
+                              next * kTile + __ffs(static_cast<int>(chunk.mask(next))) - 1);
+    } else if (ends_row) {
+      last_value = edge_value(chunk, facts, output, last, chunk.length);
+    }
+    edge_values[chunk.first_tile + tile] = last_value;
+  }
+  T::sync();
+  if (begin < chunk.length) {
+    const int previous = previous_occupied(tile);
+    double current = previous >= 0 ? edge_values[chunk.first_tile + previous] : incoming;
+    const double sign = chunk.row.sign;
+    double shown = clipped(output, sign * current + 0.0);
+    int i = begin;
+    std::uint32_t left = mask;
+    while (i < end) {
+      const int stop = left != 0 ? begin + __ffs(static_cast<int>(left)) - 1 : end;
+      for (; i < stop; ++i) {
+        if (output.to_input_type != 0) {
+          storage->values[staged(chunk.first_tile * kTile + i)] = static_cast<typename E::Value>(shown);
+        } else {
+          store_fit(output, base + i, shown);
+        }
+      }
+      if (left == 0) break;
+      left &= left - 1;
+      current = left != 0
+                    ? inner_edge_value(chunk, facts, output, i, begin + __ffs(static_cast<int>(left)) - 1)
+                    : last_value;
+      shown = clipped(output, sign * current + 0.0);
+    }
+  }
+  if (output.to_input_type == 0) return;
+  T::sync();
+  auto* fit = static_cast<typename E::Value*>(output.fit) + base;
+#pragma unroll 8
+  for (int i = tile; i < chunk.length; i += Size) {
+    fit[i] = storage->values[staged(chunk.first_tile * kTile + i)];
+  }
+}
+
+// A row that holds what is not allowed comes out NaN, one block.
+template <int Size>
+__device__ void write_refused(const Output& output, std::int64_t base, int length, bool row_start) {
+  for (int i = Team<Size>::rank(); i < length; i += Size) {
+    if (output.fit != nullptr) store_fit(output, base + i, __longlong_as_double(0x7ff8000000000000LL));
+    if (output.block_starts != nullptr) output.block_starts[base + i] = row_start && i == 0;
+  }
+}
+
+}  // namespace isofold::cuda
