@@ -6,7 +6,9 @@ import contextlib
 from abc import ABC, abstractmethod
 from typing import Any, BinaryIO
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.ipc
 import pyarrow.parquet
@@ -71,32 +73,51 @@ class ArrowSink(Sink):
 
 
 class CsvSink(Sink):
-    """Quotes only in batches that need them: pyarrow's own rule is to quote every text field."""
+    """Quotes a field only if it holds a comma, a quote or a line's end.
+
+    pyarrow's writer has no such style: it quotes all text of a batch, or refuses a batch that needs a quote.
+    """
 
     def __init__(self, stream: BinaryIO, schema: Any) -> None:
         self._stream = stream
-        self._write_quoted_if_needed(schema.empty_table(), include_header=True)
-
-    def _write_quoted_if_needed(self, data: Any, *, include_header: bool) -> None:
-        try:
-            self._stream.write(_csv_bytes(data, include_header, "none"))
-        except pa.ArrowInvalid:
-            self._stream.write(_csv_bytes(data, include_header, "needed"))
+        _refuse_types_without_text(schema)
+        names = pa.array(schema.names, pa.string())
+        self._stream.write((",".join(_quoted_if_needed(names).to_pylist()) + "\n").encode())
 
     def write(self, batch: Any) -> None:
-        self._write_quoted_if_needed(_decoded(batch), include_header=False)
+        columns = [_quoted_if_needed(column) for column in _decoded(batch).columns]
+        if batch.num_rows:
+            joined = pc.binary_join_element_wise(*columns, ",", null_handling="replace", null_replacement="")
+            self._stream.write(_bytes_of(pc.binary_join_element_wise(joined, "\n", "")))
 
     def close(self) -> None:
         self._stream.flush()
 
 
-def _csv_bytes(data: Any, include_header: bool, quoting: str) -> Any:
-    buffer = pa.BufferOutputStream()
-    options = pyarrow.csv.WriteOptions(
-        include_header=include_header, quoting_style=quoting, quoting_header=quoting
-    )
-    pyarrow.csv.write_csv(data, buffer, options)
-    return buffer.getvalue()
+def _refuse_types_without_text(schema: Any) -> None:
+    """Let pyarrow's writer raise ArrowInvalid for lists and other types that a CSV file cannot hold."""
+    pyarrow.csv.write_csv(schema.empty_table(), pa.BufferOutputStream())
+
+
+def _quoted_if_needed(column: Any) -> Any:
+    texts = column.cast(pa.string())
+    if _holds_numbers_or_times(column.type):
+        return texts
+    special = pc.match_substring_regex(texts, '[",\r\n]')
+    quoted = pc.binary_join_element_wise('"', pc.replace_substring(texts, '"', '""'), '"', "")
+    return pc.if_else(special, quoted, texts)
+
+
+def _holds_numbers_or_times(kind: Any) -> bool:
+    types = pa.types
+    return bool(types.is_primitive(kind) or types.is_decimal(kind) or types.is_null(kind))
+
+
+def _bytes_of(texts: Any) -> Any:
+    """All entries of a string array end to end: how Arrow holds them."""
+    _, offsets, data = texts.buffers()
+    ends = np.frombuffer(offsets, dtype=np.int32)[texts.offset :]
+    return memoryview(data)[ends[0] : ends[len(texts)]]
 
 
 def _decoded(batch: Any) -> Any:

@@ -231,6 +231,50 @@ def test_plain_csv_stays_without_quotes(tmp_path: Path) -> None:
     assert (tmp_path / "out.csv").read_text() == "name,score,calibrated\nx,0.25,0.25\n"
 
 
+def test_one_field_that_needs_quotes_changes_no_other_row(tmp_path: Path) -> None:
+    """Rows are written in batches; what one of them needs is no matter of the others in its batch."""
+    rows = [f"n{i},0.25" for i in range(150_000)] + ['"late, ""very""",0.5', ",0.5", "n,0.5"]
+    (tmp_path / "data.csv").write_text("\n".join(["name,score", *rows]) + "\n")
+    Calibrator().fit([0, 1], [0, 1]).save(tmp_path / "curve.json")
+    out = tmp_path / "out.csv"
+    result = invoke("apply", tmp_path / "curve.json", tmp_path / "data.csv", "--score", "score", "--out", out)
+    assert result.exit_code == 0, result.output
+    found = out.read_text().splitlines()
+    assert found[0] == "name,score,calibrated"
+    assert found[1:] == [row + row[row.rindex(",") :] for row in rows]
+
+
+def test_every_type_a_csv_file_can_hold(tmp_path: Path) -> None:
+    """As pyarrow writes it, but for the quotes."""
+    table = pa.table(
+        {
+            "score": [0.5, 1.0],
+            "text": pa.array(["a,b", None], pa.large_string()),
+            "coded": pa.array(['"', "x"]).dictionary_encode(),
+            "bytes": pa.array([b"x", b"y\nz"]),
+            "time": pa.array([0, None], pa.timestamp("ms", tz="UTC")),
+            "day": pa.array([1, None], pa.date32()),
+            "money": pa.array([Decimal("1.50"), None]),
+            "flag": [True, None],
+            "nothing": pa.nulls(2),
+        }
+    )
+    write(table, tmp_path / "data.parquet")
+    Calibrator().fit([0, 1], [0, 1]).save(tmp_path / "curve.json")
+    out = tmp_path / "out.csv"
+    apply = ("apply", tmp_path / "curve.json", tmp_path / "data.parquet", "--score", "score", "--out", out)
+    assert invoke(*apply).exit_code == 0
+    assert out.read_bytes().decode() == (
+        "score,text,coded,bytes,time,day,money,flag,nothing,calibrated\n"
+        '0.5,"a,b","""",x,1970-01-01 00:00:00.000Z,1970-01-02,1.50,true,,0.5\n'
+        '1,,x,"y\nz",,,,,,1\n'
+    )
+    write(table.append_column("list", pa.array([[1], []])), tmp_path / "data.parquet")
+    result = invoke(*apply)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"isofold: {out}: cannot be written: Unsupported Type:list<")
+
+
 def test_csv_numbers_keep_every_bit(tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     bits = random.integers(0, 2**64, 3000, dtype=np.uint64)
