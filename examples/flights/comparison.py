@@ -69,6 +69,24 @@ def brier_difference(first: Floats, second: Floats, part: Part) -> tuple[float, 
     return float(gaps.mean()), float(low), float(high)
 
 
+def brier_sentence(name: str, first: Floats, second_name: str, second: Floats, part: Part) -> str:
+    """Which of two predictions is better by Brier, by how much, and whether chance would explain it.
+
+    The difference is that of the worse minus the better, so that it and its interval have the same sign.
+    """
+    gap, low, high = brier_difference(first, second, part)
+    verdict = "better"
+    if gap > 0:
+        verdict = "worse"
+    else:
+        gap, low, high = -gap, -high, -low
+    judgement = "more than" if low > 0 else "no more than"
+    return (
+        f"By Brier, {name} are {verdict} than {second_name} by {gap:.6f} "
+        f"(95% of resampled days: {low:.6f} to {high:.6f}), {judgement} chance would give."
+    )
+
+
 def print_table(console: Console, title: str, results: dict[str, dict[str, float]]) -> None:
     table = Table(title=title, title_justify="left", title_style="bold")
     table.add_column("")

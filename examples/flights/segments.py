@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow.parquet
-from comparison import Part, brier_difference
+from comparison import Part, brier_sentence
 from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
@@ -111,9 +111,4 @@ def compare_segments(
     for column, values in keys.items():
         curves, own = run_command_line(console, out, inputs, column)
         print_results(console, column, segment_results(curves, values, part.late, one_curve, own))
-        gap, low, high = brier_difference(own, one_curve, part)
-        judgement = "no more than chance would give" if low <= 0 <= high else "more than chance would give"
-        console.print(
-            f"By Brier, curves by {column} are {'worse' if gap > 0 else 'better'} than one curve by "
-            f"{abs(gap):.6f} (95% of resampled days: {low:.6f} to {high:.6f}), {judgement}."
-        )
+        console.print(brier_sentence(f"curves by {column}", own, "one curve", one_curve, part))

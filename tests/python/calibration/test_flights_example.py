@@ -10,6 +10,7 @@ import datetime
 import hashlib
 import importlib
 import io
+import re
 import sys
 import tarfile
 import zipfile
@@ -91,6 +92,30 @@ def test_model_and_methods(example: dict[str, ModuleType], flights: Any) -> None
         predictions["uncalibrated"], predictions["Platt"], evaluation
     )
     assert 0 < low < gap < high
+
+
+def test_the_difference_lies_in_its_interval_whichever_is_better(example: dict[str, ModuleType]) -> None:
+    random = np.random.default_rng(3)
+    late = random.random(4000) < 0.3
+    part = example["comparison"].Part(late * 1.0, late, np.arange(4000) % 50)
+    close, far, nearly = np.full(4000, 0.3), np.full(4000, 0.6), np.full(4000, 0.301)
+    sentences = {
+        "better": example["comparison"].brier_sentence("curves", close, "one curve", far, part),
+        "worse": example["comparison"].brier_sentence("curves", far, "one curve", close, part),
+    }
+    numbers = []
+    for verdict, sentence in sentences.items():
+        assert sentence.startswith(f"By Brier, curves are {verdict} than one curve by ")
+        assert sentence.endswith(", more than chance would give.")
+        numbers.append(re.findall(r"-?\d\.\d{6}", sentence))
+        gap, low, high = map(float, numbers[-1])
+        assert 0 < low < gap < high
+    assert numbers[0] == numbers[1]
+    for pair in ((close, nearly), (nearly, close)):
+        sentence = example["comparison"].brier_sentence("curves", pair[0], "one curve", pair[1], part)
+        gap, low, high = map(float, re.findall(r"-?\d\.\d{6}", sentence))
+        assert low < 0 < gap < high
+        assert sentence.endswith(", no more than chance would give.")
 
 
 def test_splits_are_whole_days_and_disjoint(example: dict[str, ModuleType], flights: Any) -> None:
