@@ -20,10 +20,17 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
-from sklearn.isotonic import check_increasing
-from sklearn.utils import check_array, check_consistent_length, column_or_1d, metadata_routing
-from sklearn.utils.validation import check_is_fitted
+
+try:
+    from sklearn.base import BaseEstimator, RegressorMixin, TransformerMixin
+    from sklearn.isotonic import check_increasing
+    from sklearn.utils import check_array, check_consistent_length, column_or_1d, metadata_routing
+    from sklearn.utils.validation import check_is_fitted
+except ModuleNotFoundError as _error:
+    raise ModuleNotFoundError(
+        f"isofold.sklearn needs scikit-learn: pip install 'isofold[sklearn]' (no module {_error.name!r})",
+        name=_error.name,
+    ) from _error
 
 from isofold import _native
 from isofold._arrays import FloatArray, fit_bounds, flat, thread_count

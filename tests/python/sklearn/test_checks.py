@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -84,3 +86,12 @@ def test_calibrated_classifier(
     inner = model.calibrated_classifiers_[0].calibrators[0]
     assert type(inner) is IsotonicRegression
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)
+
+
+def test_without_scikit_learn_the_extra_is_named() -> None:
+    code = "import sys; sys.modules['sklearn'] = None; import isofold.sklearn"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: isofold.sklearn needs scikit-learn: pip install 'isofold[sklearn]' "
+        "(no module 'sklearn.base')"
+    )
