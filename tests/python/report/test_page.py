@@ -151,6 +151,30 @@ def test_segments_of_one_class(tmp_path: Path, parse: Any) -> None:
     assert json.loads(page.data)["segments"]["before"]["predicted_over_observed"][by_name["none"]] is None
 
 
+def test_who_served_each_segment(tmp_path: Path, parse: Any) -> None:
+    path = tmp_path / "report.html"
+    keywords: dict[str, Any] = {"segments": ["a", None, "b", "b"], "sample_weight": [1, 1, 1, 1]}
+    data = write_report(
+        path, SCORES, LABELS, CALIBRATED, served_by=["own", "global", "own", "global"], **keywords
+    )
+    found = dict(
+        zip([name for (name,) in data["segments"]["names"]], data["segments"]["served_by"], strict=True)
+    )
+    assert found == {"a": "own", "(missing)": "global", "b": "several"}
+    assert data["segments"]["missing"] is True
+    table = parse(path.read_text("utf-8")).tables["2 segments and the rows without one, the worst first"]
+    assert table[0][:3] == ["segment", "served by", "rows"]
+    assert {(row[0], row[1]) for row in table[1:]} == set(found.items())
+    # Rows of weight zero are dropped, and what served them with them.
+    keywords["sample_weight"] = [1, 1, 0, 1]
+    data = report_data(SCORES, LABELS, CALIBRATED, served_by=["own", "global", "own", "global"], **keywords)
+    assert sorted(data["segments"]["served_by"]) == ["global", "global", "own"]
+    with pytest.raises(ValueError, match="served_by has 1 entries, scores has 4"):
+        report_data(SCORES, LABELS, CALIBRATED, served_by=["own"], **keywords)
+    with pytest.raises(ValueError, match="served_by is given without segments"):
+        report_data(SCORES, LABELS, CALIBRATED, served_by=["own"] * 4)
+
+
 @pytest.mark.parametrize("label", [0, 1, 0.5])
 @pytest.mark.parametrize("prediction", [0.0, 1.0, 0.5, 5e-324, 1 - 2**-53])
 def test_one_row(tmp_path: Path, parse: Any, label: float, prediction: float) -> None:

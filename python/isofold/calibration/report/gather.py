@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from isofold._arrays import thread_count
 from isofold.calibration._inputs import Observations, as_column, collect, collect_kept
+from isofold.calibration._segment_keys import KeyColumn, encode
 from isofold.calibration._sums import exact_sum, scaled_weights, weighted_mean
 from isofold.calibration.corp import brier_decomposition
 from isofold.calibration.metrics import log_loss
@@ -66,6 +67,13 @@ def _drift_rows(drift: Drift | None) -> dict[str, Any] | None:
     return {"columns": columns, "names": [str(name) for name in drift], "rows": rows}
 
 
+def _server_column(served_by: Any, rows: int, kept: Any) -> KeyColumn:
+    column = encode(None, served_by, "served_by")
+    if len(column) != rows:
+        raise ValueError(f"served_by has {len(column)} entries, scores has {rows}")
+    return column if kept is None else KeyColumn(None, column.kind, column.codes[kept], column.levels)
+
+
 def report_data(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -74,6 +82,7 @@ def report_data(
     sample_weight: ArrayLike | None = None,
     segments: Any = None,
     segment_names: Sequence[str] | str | None = None,
+    served_by: Any = None,
     title: str = "Calibration report",
     drift: Drift | None = None,
     notes: Sequence[str] | None = None,
@@ -97,6 +106,8 @@ def report_data(
         in any column are one segment, "(missing)".
     segment_names : str or sequence of str, optional
         The columns' names. Default: their own, else "segment" or "segment 1", "segment 2", ...
+    served_by : optional
+        With segments: which curve served each row, one column of n strings for a column of the segment table.
     title : str
     drift : mapping of mappings, optional
         {row: {column: number}}, for a table of results on data from another time.
@@ -153,17 +164,21 @@ def report_data(
         coded = encode_segments(segments, segment_names, len(score_column))
         if kept is not None:
             coded = type(coded)(coded.columns, coded.names, coded.codes[kept])
+        servers = None if served_by is None else _server_column(served_by, len(score_column), kept)
         table = segment_table(
             coded,
             before.scores if probabilities else None,
             after.scores,
             after.labels,
             after.weights,
+            served_by=servers,
             limit=MAX_SEGMENTS,
             threads=workers,
         )
     elif segment_names is not None:
         raise ValueError("segment_names is given without segments")
+    elif served_by is not None:
+        raise ValueError("served_by is given without segments")
 
     scaled, exponent = (np.ones(len(after)), 0) if after.weights is None else scaled_weights(after.weights)
     with np.errstate(over="ignore"):

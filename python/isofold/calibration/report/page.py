@@ -182,17 +182,19 @@ def _segments_section(data: dict[str, Any]) -> str:
     columns.append(("MCB after", after["mcb"]))
 
     shown = min(SHOWN_SEGMENTS, len(table["names"]))
-    rows = (
-        ([_text(name) for name in table["names"][k]], [values[k] for _, values in columns])
-        for k in range(shown)
-    )
-    header = [_text(name) for name in table["columns"]] + [name for name, _ in columns]
+    names, heads = table["names"], table["columns"]
+    if table["served_by"] is not None:
+        names = [[*name, server] for name, server in zip(names, table["served_by"], strict=True)]
+        heads = [*heads, "served by"]
+    rows = (([_text(name) for name in names[k]], [values[k] for _, values in columns]) for k in range(shown))
+    header = [_text(name) for name in heads] + [name for name, _ in columns]
     header = [f"<button type=button>{name}</button>" for name in header]
-    caption = (
-        f"The {shown:,} worst of {table['total']:,} segments"
-        if shown < table["total"]
-        else (f"{table['total']:,} segment{'s' if table['total'] != 1 else ''}, the worst first")
-    )
+    # Rows without a segment are a line of the table, but no segment: the fit counts them apart as well.
+    total = table["total"] - table["missing"]
+    count = f"{total:,} segment{'' if total == 1 else 's'}"
+    if table["missing"]:
+        count += " and the rows without one"
+    caption = f"The {shown:,} worst of {count}" if shown < table["total"] else f"{count}, the worst first"
     notes = (
         f"Worst by {escape(table['sorted_by'])}. Deviations above 0: more positives than predicted. Between "
         "-2 and 2 is what chance alone often gives. MCB of few rows is large by chance: any curve fits them."
@@ -265,6 +267,7 @@ def write_report(
     sample_weight: ArrayLike | None = None,
     segments: Any = None,
     segment_names: Sequence[str] | str | None = None,
+    served_by: Any = None,
     title: str = "Calibration report",
     drift: Drift | None = None,
     notes: Sequence[str] | None = None,
@@ -298,6 +301,7 @@ def write_report(
         sample_weight=sample_weight,
         segments=segments,
         segment_names=segment_names,
+        served_by=served_by,
         title=title,
         drift=drift,
         notes=notes,

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from isofold import _native
 from isofold._ties import tie_groups
 from isofold.calibration._inputs import Float64Array
-from isofold.calibration._segment_keys import NULL
+from isofold.calibration._segment_keys import NULL, KeyColumn
 from isofold.calibration._sums import exact_sum, scaled_weights
 from isofold.calibration.segments import find_segments
 
@@ -110,6 +110,24 @@ def _deviations(gap: Float64Array, variance: Float64Array) -> Float64Array:
         return np.where(gap == 0, 0.0, gap / np.sqrt(variance))
 
 
+def _servers(
+    served_by: KeyColumn, codes: NDArray[np.int64], segments: int, shown: NDArray[np.int64]
+) -> list[str]:
+    """What `served_by` says of each of the segments in `shown`, "several" where its rows differ."""
+    least = np.full(segments, len(served_by.levels), dtype=np.int64)
+    greatest = np.full(segments, NULL, dtype=np.int64)
+    np.minimum.at(least, codes, served_by.codes)
+    np.maximum.at(greatest, codes, served_by.codes)
+    return [
+        "several"
+        if least[k] != greatest[k]
+        else MISSING
+        if least[k] == NULL
+        else str(served_by.levels[least[k]])
+        for k in shown.tolist()
+    ]
+
+
 def segment_table(
     coded: SegmentCodes,
     before: Float64Array | None,
@@ -117,10 +135,14 @@ def segment_table(
     labels: Float64Array,
     weights: Float64Array | None,
     *,
+    served_by: KeyColumn | None = None,
     limit: int,
     threads: int,
 ) -> dict[str, Any]:
-    """The columns of the table, at most `limit` segments long. `coded` has an entry for each of the rows."""
+    """The columns of the table, at most `limit` segments long.
+
+    `coded` and `served_by` have an entry for each of the rows.
+    """
     present, codes = np.unique(coded.codes, return_inverse=True)
     codes = codes.astype(np.int64)
     segments = len(present)
@@ -158,7 +180,9 @@ def segment_table(
         "sorted_by": SORTED_BY,
         "total": segments,
         "left_out": segments - len(shown),
+        "missing": bool(present[-1] == len(coded.names) - 1),  # rows that are null in a column
         "names": [list(names[k]) for k in shown.tolist()],
+        "served_by": None if served_by is None else _servers(served_by, codes, segments, shown),
         "rows": np.diff(offsets)[shown].tolist(),
         "weight": in_full(weight),
         "positives": in_full(positives),
