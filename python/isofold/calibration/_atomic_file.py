@@ -23,7 +23,11 @@ def atomic_writer(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     temporary = target.with_name(f".isofold-{secrets.token_hex(8)}.part")
     try:
         # Opened here and not by tempfile, so that the umask decides the permissions of a new file.
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+        except OSError as error:
+            error.filename = os.fspath(path)  # the caller's name, not the temporary one
+            raise
         with os.fdopen(descriptor, "wb") as stream:
             yield stream
             stream.flush()

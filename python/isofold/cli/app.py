@@ -20,9 +20,11 @@ app = typer.Typer(
     help=(
         "Calibrate a model's scores by isotonic regression.\n\n"
         "FILE is Parquet (.parquet, .pq), CSV (.csv, UTF-8 with a header) or Arrow (.arrow, .feather, .ipc, "
-        ".arrows); a folder of such files; or a quoted pattern such as 'day=*/*.parquet'. Many files are "
-        "read like one, in the order of their names. An error is one line on standard error and exit code 2, "
-        "and leaves no half-written file; it counts the rows of a file from 1, a header not among them."
+        ".arrows); a folder of such files (others in it are skipped); or a quoted pattern such as "
+        "'day=*/*.parquet'. Many files are read like one, in the order of their names. An output replaces an "
+        "existing file of its name, but never an input or the curve file. An error is one line on standard "
+        "error and exit code 2, and leaves no half-written file; it counts the rows of a file from 1, a "
+        "header not among them."
     ),
     no_args_is_help=True,
     add_completion=False,
@@ -42,13 +44,17 @@ Threads = Annotated[
 Missing = Annotated[
     OnMissing,
     typer.Option(
-        help="What to do about a null, NaN or empty score, label or weight: stop, or leave the row out and "
-        "say how many."
+        help="What to do about a score, label or weight that is null, NaN or, in CSV, empty, NA or null: "
+        "stop, or leave the row out and say how many."
     ),
 ]
 Report = Annotated[
-    Path | None, typer.Option("--report", help="Also write an HTML report here.", show_default=False)
+    Path | None,
+    typer.Option(
+        "--report", help="Also write an HTML report here; replaced if it exists.", show_default=False
+    ),
 ]
+Title = Annotated[str | None, typer.Option(help="Title of the report, by default FILE.", show_default=False)]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 FittedScore = Annotated[
     str | None, typer.Option(help="Column of scores, by default the one of calibrate.", show_default=False)
@@ -85,9 +91,14 @@ def _root(
 def _calibrate(
     file: File,
     score: Annotated[str, typer.Option(help="Column of scores: any finite numbers.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="The curve file to write (JSON).", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(help="The curve file to write (JSON); replaced if it exists.", show_default=False)
+    ],
     label: Annotated[
-        str | None, typer.Option(help="Column of outcomes: 0 or 1, or rates in between.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Column of outcomes: 0 or 1 (or true/false), or rates in between.", show_default=False
+        ),
     ] = None,
     weight: Annotated[
         str | None, typer.Option(help="Column of weights; rows of weight 0 are dropped.", show_default=False)
@@ -117,6 +128,7 @@ def _calibrate(
     ] = None,
     on_missing: Missing = "error",
     html_report: Report = None,
+    title: Title = None,
     as_json: Json = False,
     threads: Threads = None,
 ) -> None:
@@ -140,6 +152,7 @@ def _calibrate(
             ceiling=ceiling,
             on_missing=on_missing,
             report=html_report,
+            title=title,
             as_json=as_json,
             threads=threads,
         )
@@ -150,7 +163,12 @@ def _apply(
     curve: CurveFile,
     file: File,
     out: Annotated[
-        Path, typer.Option(help="Where to write the rows with one column more.", show_default=False)
+        Path,
+        typer.Option(
+            help="Where to write the rows with one column more; replaced if it exists. The ending says the "
+            "format; a CSV file can only become a CSV file.",
+            show_default=False,
+        ),
     ],
     score: FittedScore = None,
     segment: FittedSegments = None,
@@ -163,6 +181,7 @@ def _apply(
     ] = None,
     on_missing: Missing = "error",
     html_report: Report = None,
+    title: Title = None,
     as_json: Json = False,
     threads: Threads = None,
 ) -> None:
@@ -185,6 +204,7 @@ def _apply(
             weight=weight,
             on_missing=on_missing,
             report=html_report,
+            title=title,
             as_json=as_json,
             threads=threads,
         )

@@ -17,19 +17,23 @@ from isofold.cli.columns import Floats, NumberColumn, check_columns
 from isofold.cli.errors import CommandError, faults_of_file
 from isofold.cli.html import report_writer
 from isofold.cli.inputs import Input, open_input
-from isofold.cli.keys import SegmentLocator, concatenated
+from isofold.cli.keys import SegmentLocator, concatenated, served_by
+from isofold.cli.outputs import Output, check_outputs
 from isofold.cli.report import (
+    RangeCheck,
     compare,
     print_comparison,
     print_dropped,
     print_json,
     print_served,
     say,
+    warn_of_labels,
     with_progress,
 )
 from isofold.cli.rows import OnMissing, keep
 from isofold.cli.sinks import Sink, open_sink
-from isofold.cli.sources import Piece, format_by_name
+from isofold.cli.sources import SUFFIXES, Piece, format_by_name, suffix_of
+from isofold.cli.wording import counted
 
 
 def load_curve(path: Path, threads: int | None) -> Calibrator:
@@ -38,7 +42,8 @@ def load_curve(path: Path, threads: int | None) -> Calibrator:
         with faults_of_file(path, "cannot be opened"):
             calibrator = Calibrator.load(path)
     except CurveFileError as error:
-        raise CommandError(f"{path}: {error}") from error
+        hint = "; the curve file comes first, then the rows" if suffix_of(path) in SUFFIXES else ""
+        raise CommandError(f"{path}: {error}{hint}") from error
     calibrator.threads = threads
     return calibrator
 
@@ -55,7 +60,8 @@ def segment_names(calibrator: Calibrator, curve: Path, segments: Sequence[str]) 
     fitted = [column.name for column in calibrator.segment_columns_]
     if segments and len(segments) != len(fitted):
         raise CommandError(
-            f"{curve}: the curves have {len(fitted)} segment columns, --segment names {len(segments)}"
+            f"{curve}: the curves have {counted(len(fitted), 'segment column')}, "
+            f"--segment names {len(segments)}"
         )
     names = list(segments) or [name for name in fitted if name is not None]
     if len(names) != len(fitted):
@@ -71,10 +77,19 @@ class _Evaluation:
         self._parts: list[list[Floats]] = [[] for _ in range(2 + len(columns))]
         self._keep_keys = keep_keys
         self._keys: list[list[KeyColumn]] = []
+        self._located: list[Any] = []
         self.dropped = 0
 
-    def add(self, piece: Piece, scores: Floats, rates: Floats, keys: list[KeyColumn], has_score: Any) -> None:
-        """`scores`, `rates` and `keys` are of all rows of the piece."""
+    def add(
+        self,
+        piece: Piece,
+        scores: Floats,
+        rates: Floats,
+        keys: list[KeyColumn],
+        located: Any,
+        has_score: Any,
+    ) -> None:
+        """`scores`, `rates`, `keys` and `located` are of all rows of the piece."""
         if not self.columns:
             return
         read = [column.read(piece) for column in self.columns]
@@ -83,11 +98,13 @@ class _Evaluation:
         if kept is not None:
             values = [value[kept] for value in values]
             keys = [KeyColumn(key.name, key.kind, key.codes[kept], key.levels) for key in keys]
+            located = None if located is None else located[kept]
             self.dropped += piece.rows - int(np.count_nonzero(kept))
         for part, value in zip(self._parts, values, strict=True):
             part.append(value)
         if self._keep_keys:
             self._keys.append(keys)
+            self._located.append(located)
 
     def arrays(self) -> tuple[Floats, Floats, Floats, Floats | None] | None:
         """Scores, rates, labels and weights; None when there is nothing to measure."""
@@ -100,6 +117,10 @@ class _Evaluation:
 
     def keys(self) -> list[KeyColumn] | None:
         return [concatenated(parts) for parts in zip(*self._keys, strict=True)] or None
+
+    def served_by(self, calibrator: Calibrator) -> KeyColumn | None:
+        """Who serves each row; None for a curve without segments."""
+        return served_by(calibrator, np.concatenate(self._located)) if any(self._keys) else None
 
 
 class _Application:
@@ -116,6 +137,7 @@ class _Application:
         self._scores = scores
         self._locator = locator
         self._evaluation = evaluation
+        self.range = RangeCheck(calibrator)
         self.rows = self.dropped = 0
         reasons = [segment.served_by for segment in calibrator.segments_]
         # Two more for rows of index -2 and -1.
@@ -129,7 +151,8 @@ class _Application:
                 values = np.where(missing, values.dtype.type(0), values)
             rates, keys, located = self._calibrate(piece, values)
             has_score = None if missing is None else ~missing
-            self._evaluation.add(piece, values, rates, keys, has_score)
+            self._evaluation.add(piece, values, rates, keys, located, has_score)
+            self.range.add(values if has_score is None else values[has_score])
             arrays = [*piece.batch.columns, pa.array(rates, schema.field(len(schema) - 1).type)]
             batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
             if has_score is not None:
@@ -176,6 +199,7 @@ def apply(
     weight: str | None = None,
     on_missing: OnMissing = "error",
     report: Path | None = None,
+    title: str | None = None,
     as_json: bool = False,
     threads: int | None = None,
 ) -> None:
@@ -188,6 +212,10 @@ def apply(
         raise CommandError("--weight is for the metrics, which need --label as well")
     if label is None and report is not None:
         raise CommandError("--report needs --label as well")
+    outputs = [Output(out, "--out", "rows")]
+    if report is not None:
+        outputs.append(Output(report, "--report", "report"))
+    check_outputs(outputs, path, curve)
     out_format = format_by_name(out)
     write_report = None if report is None else report_writer(report)
 
@@ -215,13 +243,23 @@ def apply(
                 sink.discard()
                 raise
 
+    run.range.warn(path)
     measured = evaluation.arrays()
     metrics = None
     if measured is not None:
         found, rates, labels, weights = measured
+        warn_of_labels(path, labels, weights)
         metrics = compare(labels, found, rates, weights)
         if write_report is not None:
-            write_report(found, labels, rates, weights, evaluation.keys(), f"On {os.fspath(path)}")
+            write_report(
+                found,
+                labels,
+                rates,
+                weights,
+                evaluation.keys(),
+                title=os.fspath(path) if title is None else title,
+                served_by=evaluation.served_by(calibrator),
+            )
     if as_json:
         print_json(
             {
@@ -234,17 +272,19 @@ def apply(
                 },
                 "rows_left_out_of_metrics": evaluation.dropped - run.dropped if extra else 0,
                 "served": run.served if names else None,
+                "outside_fitted_range": run.range.outside,
                 "metrics": metrics,
                 "report": None if report is None or measured is None else os.fspath(report),
             }
         )
         return
-    say(f"{out}: {run.rows:,} rows, calibrated rates in column {column!r}")
+    say(f"{out}: {counted(run.rows, 'row')}, calibrated rates in column {column!r}")
     print_dropped(run.dropped, {scores.name: run.dropped})
     if names:
         print_served(run.served)
     if extra and evaluation.dropped > run.dropped:
-        say(f"{evaluation.dropped - run.dropped:,} rows more are left out of the metrics: no label or weight")
+        more = counted(evaluation.dropped - run.dropped, "more row")
+        say(f"left out of the metrics: {more} without label or weight")
     if metrics is not None:
         print_comparison(f"On {os.fspath(path)}", metrics)
     elif extra:

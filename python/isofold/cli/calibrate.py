@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -16,9 +17,11 @@ from isofold.calibration._aggregated import expand
 from isofold.calibration._segment_keys import KeyColumn
 from isofold.calibration.calibrator import DEFAULT_MIN_ROWS
 from isofold.cli.columns import Floats, NumberColumn
-from isofold.cli.errors import CommandError, faults_of_file
+from isofold.cli.errors import CommandError, faults_of_file, warn
 from isofold.cli.html import report_writer
 from isofold.cli.inputs import open_input
+from isofold.cli.keys import served_by
+from isofold.cli.outputs import Output, check_outputs
 from isofold.cli.report import (
     compare,
     print_comparison,
@@ -27,9 +30,11 @@ from isofold.cli.report import (
     print_segments,
     say,
     segment_summary,
+    warn_of_labels,
 )
 from isofold.cli.rows import OnMissing, Rows, read_rows
 from isofold.cli.sources import Piece
+from isofold.cli.wording import counted
 
 
 def _columns(
@@ -44,8 +49,12 @@ def _columns(
     elif label is None and weight is None and positives is not None and total is not None:
         columns.append(NumberColumn(positives, "positives", drop_missing=drop))
         columns.append(NumberColumn(total, "total", drop_missing=drop))
+    elif label is None and positives is None and total is None:
+        raise CommandError("no outcomes: give --label COLUMN (0 or 1), or --positives and --total")
     else:
         raise CommandError("outcomes are either --label, with --weight if wanted, or --positives and --total")
+    if columns[1].name == score:
+        warn(f"column {score!r} is given as --score and as --{columns[1].kind}")
     return columns
 
 
@@ -77,6 +86,7 @@ def calibrate(
     ceiling: float | None = None,
     on_missing: OnMissing = "error",
     report: Path | None = None,
+    title: str | None = None,
     as_json: bool = False,
     threads: int | None = None,
 ) -> None:
@@ -91,6 +101,10 @@ def calibrate(
     columns = _columns(score, label, weight, positives, total, on_missing == "drop")
     if len(set(segments)) != len(segments):
         raise CommandError("--segment names a column twice")
+    outputs = [Output(out, "--out", "curve")]
+    if report is not None:
+        outputs.append(Output(report, "--report", "report"))
+    check_outputs(outputs, path)
     write_report = None if report is None else report_writer(report)
 
     with open_input(path) as source:
@@ -108,14 +122,30 @@ def calibrate(
     else:
         calibrator.fit_aggregated(rows.numbers[0], rows.numbers[1], rows.numbers[2], segments=keys)
         scores, labels, weights, keys = _spelled_out(rows)
+    warn_of_labels(path, labels, weights)
     with faults_of_file(out, "cannot be written"):
         calibrator.save(out)
 
-    rates = calibrator.predict(scores, segments=keys)
-    # On its own training rows a curve looks better than it is; the title says what is shown.
-    title = "On the rows that the curve was fitted to (new rows will do less well)"
+    served = None
+    if keys is None:
+        rates = calibrator.predict(scores)
+    else:
+        located = calibrator.locate(keys, len(scores))
+        rates = calibrator.predict_located(scores, located)
+        served = served_by(calibrator, located)
+    # On its own training rows a curve looks better than it is.
+    shown = "On the rows that the curve was fitted to (new rows will do less well)"
     if write_report is not None:
-        write_report(scores, labels, rates, weights, keys, f"{title}: {os.fspath(path)}")
+        write_report(
+            scores,
+            labels,
+            rates,
+            weights,
+            keys,
+            title=os.fspath(path) if title is None else title,
+            notes=[f"{shown}."],
+            served_by=served,
+        )
     summary: dict[str, Any] = {
         "command": "calibrate",
         "out": os.fspath(out),
@@ -126,16 +156,34 @@ def calibrate(
         "metrics_on_training_rows": compare(labels, scores, rates, weights),
         "report": None if report is None else os.fspath(report),
     }
+    _warn_of_a_flat_curve(summary["metrics_on_training_rows"], increasing=increasing)
     if as_json:
         print_json(summary)
         return
-    say(f"{out}: {len(calibrator.knots_x_):,} knots from {len(rows):,} rows of {os.fspath(path)}")
+    knots = counted(len(calibrator.knots_x_), "knot") + (" of the global curve" if segments else "")
+    say(f"{out}: {knots} from {counted(len(rows), 'row')} of {os.fspath(path)}")
     print_dropped(rows.dropped.rows, rows.dropped.by_column)
     if segments:
         print_segments(summary["segments"], min_rows)
-    print_comparison(title, summary["metrics_on_training_rows"])
+    print_comparison(shown, summary["metrics_on_training_rows"], decimals=4)
+    outcome = "COLUMN" if label is None else _quoted(label)
+    say(f"On other rows: isofold report {_quoted(out)} FILE --label {outcome} --out report.html")
     if report is not None:
         say(f"{report}: the report")
+
+
+def _quoted(name: str | Path) -> str:
+    return shlex.quote(os.fspath(name))
+
+
+def _warn_of_a_flat_curve(metrics: dict[str, Any], *, increasing: bool) -> None:
+    """One rate for all rows: the scores say nothing, or the direction is the other one."""
+    after = metrics["after"]
+    if after["dsc"] == 0 and after["unc"] > 0:
+        falls, remedy = ("falls", "with") if increasing else ("rises", "without")
+        warn(
+            f"the curve is flat (DSC 0); if the rate {falls} as scores rise, calibrate {remedy} --decreasing"
+        )
 
 
 def _spelled_out(

@@ -12,18 +12,22 @@ from numpy.typing import NDArray
 
 from isofold.cli.errors import CommandError
 from isofold.cli.inputs import Input
-from isofold.cli.sources import Piece
+from isofold.cli.sources import Piece, separator_hint
+from isofold.cli.wording import near_miss, shortened
 
 Kind = Literal["score", "label", "weight", "positives", "total"]
 Floats = NDArray[np.floating[Any]]
 
 _DEMANDS: dict[Kind, str] = {
     "score": "must be a finite number",
-    "label": "must lie in [0, 1]",
+    "label": "is 0 or 1 (or true/false), or a rate in between",
     "weight": "must be finite and not negative",
     "positives": "must be finite and not negative",
     "total": "must be finite and not negative",
 }
+_DROP_HINT = " (--on-missing drop leaves such rows out)"
+# How spreadsheets, R, pandas and databases spell a missing number.
+_MISSING = pa.array(["", "NA", "na", "N/A", "n/a", "NaN", "nan", "NAN", "null", "NULL", "Null"])
 _NOUNS: dict[Kind, str] = {
     "score": "a score",
     "label": "a label",
@@ -38,10 +42,19 @@ def check_columns(source: Input, wanted: Sequence[str]) -> None:
     names = source.names
     for column in wanted:
         if column not in names:
-            shown = ", ".join(names[:12]) + (", ..." if len(names) > 12 else "")
-            raise CommandError(f"{source.path}: no column {column!r}; the file has {shown or 'none'}")
+            shown = shortened([repr(name) for name in names]) or "none"
+            fault = f"no column {column!r}{_hint(column, names)}; the file has {shown}"
+            raise CommandError(f"{source.path}: {fault}{separator_hint(names) if source.text else ''}")
         if names.count(column) > 1:
             raise CommandError(f"{source.path}: column {column!r} is there {names.count(column)} times")
+
+
+def _hint(column: str, names: Sequence[str]) -> str:
+    parts = [part.strip() for part in column.split(",")]
+    if len(parts) > 1 and all(part in names for part in parts):
+        return f" (one column an option: repeat --segment, {' '.join(f'--segment {part}' for part in parts)})"
+    meant = near_miss(column, names)
+    return "" if meant is None else f" (did you mean {meant!r}?)"
 
 
 def column_of(piece: Piece, name: str) -> Any:
@@ -49,7 +62,10 @@ def column_of(piece: Piece, name: str) -> Any:
 
 
 class NumberColumn:
-    """One column of numbers. Missing are nulls, NaNs and, in CSV files, empty fields."""
+    """One column of numbers. Missing are nulls, NaNs and, as text, empty fields, NA, N/A, NaN and null.
+
+    Labels may also be true and false, in any case: as booleans, or as text of any format.
+    """
 
     def __init__(self, name: str, kind: Kind, *, drop_missing: bool = False) -> None:
         self.name = name
@@ -62,7 +78,7 @@ class NumberColumn:
         kind = source.schema.field(self.name).type
         if pa.types.is_dictionary(kind):
             kind = kind.value_type
-        if not (source.text or _holds_numbers(kind)):
+        if not (source.text or _holds_numbers(kind) or (self.kind == "label" and _holds_text(kind))):
             raise CommandError(f"{source.path}: column {self.name!r} holds {kind}, not numbers")
 
     def read(self, piece: Piece) -> tuple[Floats, NDArray[np.bool_] | None]:
@@ -73,11 +89,12 @@ class NumberColumn:
         array = column_of(piece, self.name)
         if pa.types.is_dictionary(array.type):
             array = array.dictionary_decode()
-        if pa.types.is_string(array.type):
-            array = self._parse(piece, array)
+        if _holds_text(array.type):
+            array = self._parse(piece, array.cast(pa.string()))
         if array.null_count and not self.drop_missing:
             index = pc.index(array.is_null(), True).as_py()
-            raise piece.fault(self.name, index, f"no value; {_NOUNS[self.kind]} is needed in every row")
+            fault = f"no value; {_NOUNS[self.kind]} is needed in every row{_DROP_HINT}"
+            raise piece.fault(self.name, index, fault)
         narrow = pa.types.is_float32(array.type) or pa.types.is_float16(array.type)
         # Unsafe only in that whole numbers beyond 2^53 are rounded. A null becomes NaN.
         values: Floats = array.cast(pa.float32() if narrow else pa.float64(), safe=False).to_numpy(
@@ -93,14 +110,21 @@ class NumberColumn:
         return values, missing
 
     def _parse(self, piece: Piece, array: Any) -> Any:
-        """A CSV file's fields as numbers, null where one is empty."""
+        """Text as numbers, null where it says that there is none."""
         trimmed = pc.utf8_trim_whitespace(array)
-        filled = pc.if_else(pc.equal(trimmed, ""), pa.scalar(None, pa.string()), trimmed)
+        filled = pc.if_else(pc.is_in(trimmed, _MISSING), pa.scalar(None, pa.string()), trimmed)
+        try:
+            return filled.cast(pa.float64())
+        except pa.ArrowInvalid:
+            pass
+        if self.kind == "label":
+            filled = _booleans_as_digits(filled)
         try:
             return filled.cast(pa.float64())
         except pa.ArrowInvalid:
             index = _first_unreadable(filled)
-            fault = f"{array[index].as_py()[:40]!r} is not a number"
+            demand = f"; {_NOUNS[self.kind]} {_DEMANDS[self.kind]}" if self.kind == "label" else ""
+            fault = f"{array[index].as_py()[:40]!r} is not a number{demand}"
             raise piece.fault(self.name, index, fault) from None
 
     def _check(self, piece: Piece, values: Floats, missing: NDArray[np.bool_] | None) -> None:
@@ -114,6 +138,10 @@ class NumberColumn:
         if not good.all():
             index = int(np.argmin(good))
             fault = f"{values[index]!s}, but {_NOUNS[self.kind]} {_DEMANDS[self.kind]}"
+            if self.kind == "label" and values[index] == -1:
+                fault += "; if labels are coded -1 and +1, write 0 for -1"
+            if np.isnan(values[index]):
+                fault += _DROP_HINT
             raise piece.fault(self.name, index, fault)
 
 
@@ -122,6 +150,17 @@ def _holds_numbers(kind: Any) -> bool:
     return bool(
         types.is_floating(kind) or types.is_integer(kind) or types.is_boolean(kind) or types.is_decimal(kind)
     )
+
+
+def _holds_text(kind: Any) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or str(kind).endswith("string_view")
+    )
+
+
+def _booleans_as_digits(texts: Any) -> Any:
+    lower = pc.utf8_lower(texts)
+    return pc.if_else(pc.equal(lower, "true"), "1", pc.if_else(pc.equal(lower, "false"), "0", texts))
 
 
 def _first_unreadable(array: Any) -> int:

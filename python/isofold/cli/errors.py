@@ -23,6 +23,7 @@ class _Terminated(BaseException):
 
 
 def first_line(error: BaseException) -> str:
+    """What pyarrow or the system say, without the lines that only a developer needs."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     lines = str(error).strip().splitlines()
@@ -66,6 +67,11 @@ def reported() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def warn(message: str) -> None:
+    """Say on standard error what need not stop the command."""
+    _complain(f"warning: {message}")
 
 
 def _complain(message: str) -> None:

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
 from isofold.calibration._segment_keys import KeyColumn
 from isofold.cli.columns import Floats
 from isofold.cli.errors import CommandError, faults_of_file
 
-Writer = Callable[[Floats, Floats, Floats, Floats | None, Sequence[KeyColumn] | None, str], None]
+
+class Writer(Protocol):
+    """Writes the report on rows with outcomes. Raises CommandError."""
+
+    def __call__(
+        self,
+        scores: Floats,
+        labels: Floats,
+        rates: Floats,
+        weights: Floats | None,
+        keys: Sequence[KeyColumn] | None,
+        *,
+        title: str,
+        notes: Sequence[str] = (),
+        served_by: KeyColumn | None = None,
+    ) -> None: ...
 
 
 def report_writer(path: Path) -> Writer:
@@ -29,9 +45,22 @@ def report_writer(path: Path) -> Writer:
         rates: Floats,
         weights: Floats | None,
         keys: Sequence[KeyColumn] | None,
+        *,
         title: str,
+        notes: Sequence[str] = (),
+        served_by: KeyColumn | None = None,
     ) -> None:
         with faults_of_file(path, "cannot be written"):
-            write_report(path, scores, labels, rates, sample_weight=weights, segments=keys, title=title)
+            write_report(
+                path,
+                scores,
+                labels,
+                rates,
+                sample_weight=weights,
+                segments=keys,
+                served_by=served_by,
+                title=title,
+                notes=notes,
+            )
 
     return write

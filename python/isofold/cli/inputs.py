@@ -7,8 +7,9 @@ import os
 from collections.abc import Iterator, Sequence
 from typing import Self, TypeAlias
 
-from isofold.cli.errors import CommandError, faults_of_file
-from isofold.cli.sources import Piece, Source, format_by_name, open_file
+from isofold.cli.errors import CommandError, faults_of_file, warn
+from isofold.cli.sources import SUFFIXES, Piece, Source, format_by_name, open_file, suffix_of
+from isofold.cli.wording import counted, shortened
 
 Input: TypeAlias = "Source | ManyFiles"
 
@@ -70,8 +71,8 @@ class ManyFiles:
         return self._done / max(sum(self._sizes), 1)
 
 
-def _files_of_folder(folder: str) -> list[str]:
-    """The files right inside, but for hidden ones and markers such as _SUCCESS."""
+def _files_of_folder(folder: str) -> tuple[list[str], list[str]]:
+    """The files right inside, and those of no known format; without hidden ones and markers (_SUCCESS)."""
     with faults_of_file(folder, "cannot be opened"):
         names = sorted(name for name in os.listdir(folder) if not name.startswith((".", "_")))
     paths = [os.path.join(folder, name) for name in names]
@@ -83,14 +84,17 @@ def _files_of_folder(folder: str) -> list[str]:
             )
     if not paths:
         raise CommandError(f"{folder}: the folder holds no files")
-    return paths
+    known = [path for path in paths if suffix_of(path) in SUFFIXES]
+    if not known:
+        format_by_name(paths[0])
+    return known, [path for path in paths if suffix_of(path) not in SUFFIXES]
 
 
 def files_of(path: str | os.PathLike[str]) -> list[str]:
     """The files that `path` stands for: itself, those in it, or those that match. Raises CommandError."""
     given = os.fspath(path)
     if os.path.isdir(given):
-        return _files_of_folder(given)
+        return _files_of_folder(given)[0]
     if os.path.lexists(given) or not glob.has_magic(given):
         return [given]
     found = sorted(match for match in glob.glob(given, recursive=True) if not os.path.isdir(match))
@@ -102,4 +106,7 @@ def files_of(path: str | os.PathLike[str]) -> list[str]:
 def open_input(path: str | os.PathLike[str]) -> Input:
     """Open a file, a folder or what a pattern matches. The caller closes it. Raises CommandError."""
     given, files = os.fspath(path), files_of(path)
+    skipped = _files_of_folder(given)[1] if os.path.isdir(given) else []
+    if skipped:
+        warn(f"{given}: {counted(len(skipped), 'file')} of no known format skipped: {shortened(skipped)}")
     return open_file(files[0]) if files == [given] else ManyFiles(given, files)

@@ -112,6 +112,24 @@ def concatenated(columns: Sequence[KeyColumn]) -> KeyColumn:
     return canonical(name, np.concatenate(parts), list(place), name or "segments")
 
 
+_SERVERS = {
+    "own_curve": "own curve",
+    "single_class": "global curve: one class of label",
+    "under_min_rows": "global curve: too few rows",
+    "unseen": "global curve: not in the fit",
+    "null": "global curve: no segment",
+}
+
+
+def served_by(calibrator: Calibrator, located: NDArray[np.int64]) -> KeyColumn:
+    """Who serves each row, in words, from what `locate` returns."""
+    reasons = [segment.served_by for segment in calibrator.segments_]
+    place = {reason: code for code, reason in enumerate(_SERVERS)}
+    # Two more for rows of index -2 and -1.
+    codes = np.array([place[reason] for reason in (*reasons, "unseen", "null")], dtype=np.int32)
+    return canonical("served by", codes[located], list(_SERVERS.values()), "served by")
+
+
 class SegmentLocator:
     """Finds, piece by piece, which segment of a calibrator each row belongs to."""
 

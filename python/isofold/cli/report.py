@@ -1,8 +1,9 @@
-"""What the commands print: progress while they work, metrics, who serves which segments, JSON."""
+"""What the commands print: progress while they work, metrics, who serves which segments, JSON, warnings."""
 
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -15,8 +16,10 @@ from rich.table import Table
 from isofold.calibration import Calibrator, brier_decomposition, expected_calibration_error, log_loss
 from isofold.calibration._inputs import collect
 from isofold.cli.columns import Floats
+from isofold.cli.errors import warn
 from isofold.cli.inputs import Input
 from isofold.cli.sources import Piece
+from isofold.cli.wording import counted
 
 Metrics = dict[str, float]
 
@@ -92,24 +95,32 @@ def compare(
     }
 
 
-def _shown(metrics: Metrics | None, name: str) -> str:
+def _shown(metrics: Metrics | None, name: str, decimals: int) -> str:
     if metrics is None:
         return "-"
     infinite = metrics["log_loss_infinite_terms"] if name == "log_loss" else 0
-    return f"{metrics[name]:.6f}" + (f" ({infinite:,} infinite)" if infinite else "")
+    return f"{metrics[name]:.{decimals}f}" + (f" ({infinite:,} infinite)" if infinite else "")
 
 
-def print_comparison(title: str, metrics: dict[str, Metrics | None]) -> None:
+def print_comparison(title: str, metrics: dict[str, Metrics | None], *, decimals: int = 6) -> None:
+    """The table of metrics before and after, and what its reader must know."""
     say(title)
     table = Table()
     table.add_column("metric")
     table.add_column("before", justify="right")
     table.add_column("after", justify="right")
     for name, text in _METRIC_NAMES.items():
-        table.add_row(text, _shown(metrics["before"], name), _shown(metrics["after"], name))
+        table.add_row(text, *(_shown(metrics[side], name, decimals) for side in ("before", "after")))
     Console(highlight=False).print(table)
     if metrics["before"] is None:
         say("before: scores outside [0, 1] are no probabilities, so they have no such metrics")
+    after = metrics["after"]
+    if after is not None and after["log_loss_infinite_terms"]:
+        rows = counted(int(after["log_loss_infinite_terms"]), "row")
+        say(
+            f"after: {rows} went against a rate of 0 or 1, which is an infinite loss; calibrate's --floor "
+            "and --ceiling keep rates off 0 and 1"
+        )
 
 
 def segment_summary(calibrator: Calibrator) -> dict[str, Any]:
@@ -130,22 +141,54 @@ def segment_summary(calibrator: Calibrator) -> dict[str, Any]:
 def print_segments(summary: dict[str, Any], min_rows: int) -> None:
     own, total = summary["own_curve"], summary["segments"]
     names = ", ".join(str(name) for name in summary["columns"])
-    say(f"{own['segments']:,} curves of {total:,} segments by {names}: {own['rows']:,.0f} rows")
+    served = counted(round(own["rows"]), "row")
+    say(f"own curves for {own['segments']:,} of {counted(total, 'segment')} by {names}: {served}")
     for reason, found in summary["served_by_global"].items():
-        of_segments = "" if reason == "null" else f" ({found['segments']:,} segments)"
+        of_segments = "" if reason == "null" else f" ({counted(found['segments'], 'segment')})"
         limit = f" (under {min_rows:,})" if reason == "under_min_rows" else ""
         if found["rows"]:
-            say(f"  the global curve: {found['rows']:,.0f} rows {_REASONS[reason]}{limit}{of_segments}")
+            rows = counted(round(found["rows"]), "row")
+            say(f"  the global curve: {rows} {_REASONS[reason]}{limit}{of_segments}")
 
 
 def print_served(rows: dict[str, int]) -> None:
-    say(f"served by curves of their segments: {rows['own_curve']:,} rows")
+    say(f"served by curves of their segments: {counted(rows['own_curve'], 'row')}")
     for reason, text in _REASONS.items():
         if rows[reason]:
-            say(f"  by the global curve: {rows[reason]:,} rows {text}")
+            say(f"  by the global curve: {counted(rows[reason], 'row')} {text}")
 
 
 def print_dropped(rows: int, by_column: dict[str, int]) -> None:
     if rows:
         found = ", ".join(f"{count:,} without {name!r}" for name, count in by_column.items())
-        say(f"{rows:,} rows dropped: {found}")
+        say(f"{counted(rows, 'row')} dropped: {found}")
+
+
+def warn_of_labels(path: str | os.PathLike[str], labels: Floats, weights: Floats | None) -> None:
+    """Outcomes of one kind only are more often a wrong column or filter than the truth."""
+    counts = labels if weights is None else labels[weights > 0]
+    for value, missing in ((0, "positives"), (1, "negatives")):
+        if bool((counts == value).all()):
+            warn(f"{os.fspath(path)}: no {missing}: every label is {value}")
+
+
+class RangeCheck:
+    """Counts scores outside the range that the global curve was fitted to.
+
+    A curve is constant there, so that percents put through a curve of fractions all get one rate.
+    """
+
+    def __init__(self, calibrator: Calibrator) -> None:
+        self._least, self._greatest = calibrator.knots_x_[0], calibrator.knots_x_[-1]
+        self.rows = self.outside = 0
+
+    def add(self, scores: Floats) -> None:
+        self.rows += len(scores)
+        self.outside += int(np.count_nonzero((scores < self._least) | (scores > self._greatest)))
+
+    def warn(self, path: str | os.PathLike[str]) -> None:
+        """Say so when most scores lie outside."""
+        if 2 * self.outside > self.rows:
+            share = f"{self.outside:,} of {counted(self.rows, 'score')}"
+            fitted = f"the fitted range {self._least:.6g} to {self._greatest:.6g}"
+            warn(f"{os.fspath(path)}: {share} lie outside {fitted}, where the curve is flat: other units?")

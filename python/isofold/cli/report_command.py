@@ -17,9 +17,20 @@ from isofold.cli.columns import Floats, NumberColumn, check_columns
 from isofold.cli.errors import CommandError, reported
 from isofold.cli.html import report_writer
 from isofold.cli.inputs import Input, open_input
-from isofold.cli.keys import KeyReader, SegmentLocator, concatenated
-from isofold.cli.report import compare, print_comparison, print_dropped, print_json, say, with_progress
+from isofold.cli.keys import KeyReader, SegmentLocator, concatenated, served_by
+from isofold.cli.outputs import Output, check_outputs
+from isofold.cli.report import (
+    RangeCheck,
+    compare,
+    print_comparison,
+    print_dropped,
+    print_json,
+    say,
+    warn_of_labels,
+    with_progress,
+)
 from isofold.cli.rows import OnMissing, keep
+from isofold.cli.wording import counted
 
 
 class _Reading:
@@ -35,6 +46,8 @@ class _Reading:
         self._readers = [] if self._locator is not None else [KeyReader(source, name) for name in names]
         self._parts: list[list[Floats]] = [[] for _ in range(1 + len(columns))]
         self._keys: list[list[KeyColumn]] = [[] for _ in names]
+        self._located: list[Any] = []
+        self.range = RangeCheck(calibrator)
         self.rows = self.dropped = 0
         for piece in with_progress(source, source.pieces(_distinct(columns, names)), "reading"):
             self._add(piece)
@@ -60,6 +73,8 @@ class _Reading:
             rates = self._calibrator.predict(values[0])
         else:
             rates = self._calibrator.predict_located(values[0], located)
+            self._located.append(located)
+        self.range.add(values[0])
         for part, value in zip(self._parts, (rates, *values), strict=True):
             part.append(value)
         for key_part, key in zip(self._keys, keys, strict=True):
@@ -74,6 +89,10 @@ class _Reading:
 
     def keys(self) -> list[KeyColumn] | None:
         return [concatenated(parts) for parts in self._keys] or None
+
+    def served_by(self) -> KeyColumn | None:
+        """Who serves each row; None for a curve without segments."""
+        return served_by(self._calibrator, np.concatenate(self._located)) if self._located else None
 
 
 def _distinct(columns: Sequence[NumberColumn], names: Sequence[str]) -> list[str]:
@@ -106,6 +125,7 @@ def report(
     if len(set(segments)) != len(segments):
         raise CommandError("--segment names a column twice")
     names = segment_names(calibrator, curve, segments) if calibrator.segment_columns_ else list(segments)
+    check_outputs([Output(out, "--out", "report")], path, curve)
     write_report = report_writer(out)
 
     with open_input(path) as source:
@@ -117,8 +137,17 @@ def report(
     if weights is not None and not weights.any():
         raise CommandError(f"{os.fspath(path)}: column {weight!r}: every weight is 0")
 
-    shown = f"On {os.fspath(path)}"
-    write_report(scores, labels, rates, weights, reading.keys(), shown if title is None else title)
+    reading.range.warn(path)
+    warn_of_labels(path, labels, weights)
+    write_report(
+        scores,
+        labels,
+        rates,
+        weights,
+        reading.keys(),
+        title=os.fspath(path) if title is None else title,
+        served_by=reading.served_by(),
+    )
     metrics = compare(labels, scores, rates, weights)
     by_column = {column.name: column.missing for column in columns if column.missing}
     if as_json:
@@ -128,13 +157,14 @@ def report(
                 "out": os.fspath(out),
                 "rows": reading.rows,
                 "dropped": {"rows": reading.dropped, "by_column": by_column},
+                "outside_fitted_range": reading.range.outside,
                 "metrics": metrics,
             }
         )
         return
-    say(f"{out}: the report on {reading.rows:,} rows of {os.fspath(path)}")
+    say(f"{out}: the report on {counted(reading.rows, 'row')} of {os.fspath(path)}")
     print_dropped(reading.dropped, by_column)
-    print_comparison(shown, metrics)
+    print_comparison(f"On {os.fspath(path)}", metrics)
 
 
 def register(app: typer.Typer) -> None:
@@ -148,9 +178,14 @@ def register(app: typer.Typer) -> None:
             typer.Argument(metavar="FILE", help="Rows: a file, a folder or a pattern.", show_default=False),
         ],
         label: Annotated[
-            str, typer.Option(help="Column of outcomes: 0 or 1, or rates in between.", show_default=False)
+            str,
+            typer.Option(
+                help="Column of outcomes: 0 or 1 (or true/false), or rates in between.", show_default=False
+            ),
         ],
-        out: Annotated[Path, typer.Option(help="The HTML file to write.", show_default=False)],
+        out: Annotated[
+            Path, typer.Option(help="The HTML file to write; replaced if it exists.", show_default=False)
+        ],
         score: Annotated[
             str | None, typer.Option(help="Column of scores.  [default: as in calibrate]", show_default=False)
         ] = None,
@@ -167,13 +202,13 @@ def register(app: typer.Typer) -> None:
             ),
         ] = None,
         title: Annotated[
-            str | None, typer.Option(help="The page's title.  [default: names FILE]", show_default=False)
+            str | None, typer.Option(help="The page's title.  [default: FILE]", show_default=False)
         ] = None,
         on_missing: Annotated[
             OnMissing,
             typer.Option(
-                help="What to do about a null, NaN or empty score, label or weight: stop, or leave the row "
-                "out and say how many."
+                help="What to do about a score, label or weight that is null, NaN or, in CSV, empty, NA or "
+                "null: stop, or leave the row out and say how many."
             ),
         ] = "error",
         as_json: Annotated[

@@ -29,12 +29,34 @@ SUFFIXES = {
 }
 
 
+_REMEDIES = {
+    **dict.fromkeys((".gz", ".bz2", ".zst", ".xz", ".zip"), "unpack it first"),
+    **dict.fromkeys((".tsv", ".tab"), "write it with commas as .csv, or as .parquet"),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), "save the sheet as .csv"),
+}
+
+
+def suffix_of(path: str | os.PathLike[str]) -> str:
+    return os.path.splitext(os.fspath(path))[1].lower()
+
+
 def format_by_name(path: str | os.PathLike[str]) -> str:
-    suffix = os.path.splitext(os.fspath(path))[1].lower()
+    """The format that the name's ending stands for. Raises CommandError."""
+    suffix = suffix_of(path)
     if suffix not in SUFFIXES:
+        remedy = f"; {_REMEDIES[suffix]}" if suffix in _REMEDIES else ""
         known = ", ".join(SUFFIXES)
-        raise CommandError(f"{os.fspath(path)}: format unknown; the name must end in one of {known}")
+        raise CommandError(f"{os.fspath(path)}: format unknown{remedy}; the name must end in one of {known}")
     return SUFFIXES[suffix]
+
+
+def separator_hint(names: Sequence[str]) -> str:
+    """What to add to an error about a CSV file whose whole header arrived as one name."""
+    if len(names) == 1:
+        for separator, shown in ((";", "';'"), ("\t", "a tab"), ("|", "'|'")):
+            if separator in names[0]:
+                return f"; is the separator {shown}? Only commas are read"
+    return ""
 
 
 _WRONG_FIELD_COUNT = re.compile(r"Row #(\d+): Expected (\d+) columns, got (\d+)")
@@ -183,6 +205,9 @@ class CsvSource(Source):
             # pyarrow counts the header as row 1.
             row, expected, fields = int(found[1]) - 1, found[2], found[3]
             fault = f"row {row}: {fields} fields where the header has {expected}"
+            if expected == "1":
+                self.stream.seek(0)
+                fault += separator_hint([self.stream.readline(4096).decode("utf-8", "replace")])
             raise CommandError(f"{self.path}: {fault}") from None
 
     def _batches(self, columns: Sequence[str] | None) -> Iterator[Any]:

@@ -325,15 +325,6 @@ def test_scores_that_are_no_probabilities_have_no_metrics_before(tmp_path: Path)
     assert "scores outside [0, 1] are no probabilities" in result.output
 
 
-def test_output_may_replace_the_input(tmp_path: Path) -> None:
-    data = tmp_path / "data.parquet"
-    write(made_up(), data)
-    Calibrator().fit([0, 1], [0, 1]).save(tmp_path / "curve.json")
-    assert invoke("apply", tmp_path / "curve.json", data, "--score", "score", "--out", data).exit_code == 0
-    assert read(data).column_names[-1] == "calibrated"
-    assert len(read(data)) == 5000
-
-
 def test_installed_command(tmp_path: Path) -> None:
     """As a user runs it: a process of its own, no terminal, no progress bar."""
     data = tmp_path / "data.parquet"

@@ -58,6 +58,7 @@ def folder(path: Path, **files: str) -> Path:
 
 
 CSV = "name,score,label\n"
+DROP = r" \(--on-missing drop leaves such rows out\)"
 
 # What is in the file, and what must be said about it after its name. {} stands for the path.
 FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
@@ -75,8 +76,8 @@ FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
         lambda d: parquet(folder(d / "rows", a=CSV + "x,0.5,1\n") / "b.parquet").parent,
         "{0}: files of different formats, {0}/b.parquet and {0}/a.csv",
     ),
-    "a folder with something else": (
-        lambda d: text(folder(d / "rows", a=CSV + "x,0.5,1\n") / "notes.txt", "x").parent,
+    "a folder of something else": (
+        lambda d: text(folder(d / "rows") / "notes.txt", "x").parent,
         "{}/notes.txt: format unknown; the name must end in one of .*",
     ),
     "a pattern that matches nothing": (lambda d: d / "*.parquet", "{}: no file matches the pattern"),
@@ -105,8 +106,36 @@ FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
         "{}/b.parquet: not a readable Parquet file: .*",
     ),
     "an unknown ending": (
-        lambda d: text(d / "a.xlsx", "x"),
+        lambda d: text(d / "a.txt", "x"),
         "{}: format unknown; the name must end in one of .*",
+    ),
+    "a spreadsheet": (
+        lambda d: text(d / "a.xlsx", "x"),
+        "{}: format unknown; save the sheet as .csv; the name must end in one of .*",
+    ),
+    "a packed file": (
+        lambda d: text(d / "a.csv.gz", "x"),
+        "{}: format unknown; unpack it first; the name must end in one of .*",
+    ),
+    "a tab-separated file": (
+        lambda d: text(d / "a.tsv", "score\tlabel\n1\t0\n"),
+        "{}: format unknown; write it with commas as .csv, or as .parquet; the name must end in one of .*",
+    ),
+    "semicolons": (
+        lambda d: text(d / "a.csv", "score;label\n1;0\n"),
+        r"{}: no column 'score'; the file has 'score;label'; is the separator ';'\? Only commas are read",
+    ),
+    "tabs": (
+        lambda d: text(d / "a.csv", "score\tlabel\n1\t0\n"),
+        r"{}: no column 'score'; the file has 'score\\tlabel'; is the separator a tab\? Only commas are read",
+    ),
+    "semicolons and decimal commas": (
+        lambda d: text(d / "a.csv", "score;label\n0,5;0\n"),
+        r"{}: row 1: 2 fields where the header has 1; is the separator ';'\? Only commas are read",
+    ),
+    "a near miss": (
+        lambda d: text(d / "a.csv", "name,Score ,label\nx,1,0\n"),
+        r"{}: no column 'score' \(did you mean 'Score '\?\); the file has 'name', 'Score ', 'label'",
     ),
     "an empty file": (lambda d: text(d / "a.csv", ""), "{}: the file is empty"),
     "an empty Parquet file": (lambda d: text(d / "a.parquet", ""), "{}: the file is empty"),
@@ -117,13 +146,13 @@ FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "a missing column": (
         lambda d: text(d / "a.csv", "name,points,label\nx,1,0\n"),
-        "{}: no column 'score'; the file has name, points, label",
+        "{}: no column 'score'; the file has 'name', 'points', 'label'",
     ),
     "a missing column in Parquet": (
         lambda d: (pyarrow.parquet.write_table(pa.table({"label": [0]}), d / "a.parquet"), d / "a.parquet")[
             1
         ],
-        "{}: no column 'score'; the file has label",
+        "{}: no column 'score'; the file has 'label'",
     ),
     "a column twice": (
         lambda d: text(d / "a.csv", "score,score,label\n1,2,0\n"),
@@ -135,15 +164,19 @@ FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "text far down": (
         lambda d: text(d / "a.csv", CSV + "x,0.5,1\n" * 200_000 + "y,0.5,no\n" + "x,0.5,1\n" * 70_000),
-        "{}: column 'label', row 200001: 'no' is not a number",
+        r"{}: column 'label', row 200001: 'no' is not a number; a label is 0 or 1 \(or true/false\), .*",
     ),
     "no value": (
         lambda d: text(d / "a.csv", CSV + "x,0.5,1\ny, ,0\n"),
-        "{}: column 'score', row 2: no value; a score is needed in every row",
+        r"{}: column 'score', row 2: no value; a score is needed in every row" + DROP,
     ),
     "a text column": (
         lambda d: parquet(d / "a.parquet", score=["0.1", "0.2", "0.3"]),
         "{}: column 'score' holds string, not numbers",
+    ),
+    "labels that are text": (
+        lambda d: parquet(d / "a.parquet", label=["0", "True", "maybe"]),
+        r"{}: column 'label', row 3: 'maybe' is not a number; a label is 0 or 1 \(or true/false\), .*",
     ),
     "a date column": (
         lambda d: parquet(d / "a.parquet", label=pa.array([1, 2, 3], pa.date32())),
@@ -151,15 +184,15 @@ FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "a null": (
         lambda d: parquet(d / "a.parquet", score=[0.1, None, 0.3]),
-        "{}: column 'score', row 2: no value; a score is needed in every row",
+        r"{}: column 'score', row 2: no value; a score is needed in every row" + DROP,
     ),
     "a score of NaN": (
         lambda d: parquet(d / "a.parquet", score=[0.1, 0.2, float("nan")]),
-        "{}: column 'score', row 3: nan, but a score must be a finite number",
+        "{}: column 'score', row 3: nan, but a score must be a finite number" + DROP,
     ),
     "a score of NaN in CSV": (
         lambda d: text(d / "a.csv", CSV + "x,nan,1\n"),
-        "{}: column 'score', row 1: nan, but a score must be a finite number",
+        "{}: column 'score', row 1: no value; a score is needed in every row" + DROP,
     ),
     "an infinite score": (
         lambda d: text(d / "a.csv", CSV + "x,1e999,1\n"),
@@ -167,11 +200,12 @@ FAULTS: dict[str, tuple[Callable[[Path], Path], str]] = {
     ),
     "a label of 2": (
         lambda d: parquet(d / "a.parquet", label=[0, 2, 1]),
-        r"{}: column 'label', row 2: 2\.0, but a label must lie in \[0, 1\]",
+        r"{}: column 'label', row 2: 2\.0, but a label is 0 or 1 \(or true/false\), or a rate in between",
     ),
     "a negative label": (
         lambda d: text(d / "a.csv", CSV + "x,0.5,-1\n"),
-        r"{}: column 'label', row 1: -1\.0, but a label must lie in \[0, 1\]",
+        r"{}: column 'label', row 1: -1\.0, but a label is 0 or 1 .*; if labels are coded -1 and \+1, "
+        "write 0 for -1",
     ),
     "a truncated Parquet file": (
         lambda d: cut(parquet(d / "a.parquet"), -10),
@@ -373,16 +407,21 @@ def test_apply_refuses_a_bad_curve(tmp_path: Path, name: str) -> None:
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     data, curve = parquet(tmp_path / "a.parquet"), tmp_path / "curve.json"
     Calibrator().fit([0, 1], [0, 1]).save(curve)
-    for out, reason in (
-        (tmp_path / "none" / "o.parquet", "No such file or directory"),
-        (Path("/proc/o.parquet"), "No such file or directory|Permission denied"),
-        (tmp_path / "a.parquet" / "o.parquet", "Not a directory"),
+    somewhere = re.escape(str(tmp_path))
+    apply = ["apply", curve, data, "--score", "score"]
+    calibrate = ["calibrate", data, "--score", "score", "--label", "label"]
+    for folder, reason in (
+        (tmp_path / "none", f"the folder {somewhere}/none does not exist"),
+        (Path("/proc"), "No such file or directory|Permission denied|the folder /proc may not be written to"),
+        (tmp_path / "a.parquet", f"{somewhere}/a.parquet is not a folder"),
     ):
-        message = f"{re.escape(str(out))}: cannot be written: ({reason})"
-        check_refused(["apply", curve, data, "--score", "score", "--out", out], message, tmp_path)
-        check_refused(
-            ["calibrate", data, "--score", "score", "--label", "label", "--out", out], message, tmp_path
-        )
+        message = f"{re.escape(str(folder))}/o[.](parquet|json|html): cannot be written: ({reason})"
+        check_refused([*apply, "--out", folder / "o.parquet"], message, tmp_path)
+        check_refused([*calibrate, "--out", folder / "o.json"], message, tmp_path)
+        if folder != Path("/proc"):
+            # Nothing is written when the last of several outputs has no place.
+            report = ["--report", folder / "o.html"]
+            check_refused([*calibrate, "--out", tmp_path / "c.json", *report], message, tmp_path)
     message = "/dev/null: cannot be written: /dev/null exists and is not a regular file"
     check_refused(
         ["calibrate", data, "--score", "score", "--label", "label", "--out", "/dev/null"], message, tmp_path
@@ -393,6 +432,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     """Root may read everything: after a first run, which loads all modules, the process is someone else."""
     parquet(tmp_path / "open.parquet")
     parquet(tmp_path / "closed.parquet").chmod(0)
+    tmp_path.chmod(0o777)
     script = (
         "import os, sys\n"
         "from pathlib import Path\n"

@@ -90,7 +90,7 @@ def test_curves_of_segments(tmp_path: Path) -> None:
     assert curves.read_text() == expected.to_json()
     own = sum(segment.served_by == "own_curve" for segment in expected.segments_)
     assert 10 < own < len(expected.segments_)
-    assert f"{own} curves of {len(expected.segments_)} segments by country, slot, mobile" in shown
+    assert f"own curves for {own} of {len(expected.segments_)} segments by country, slot, mobile" in shown
     null = sum(name is None for name in table["country"].to_pylist())
     assert f"{null} rows without a segment" in shown
 
@@ -152,7 +152,7 @@ def test_segment_columns_may_be_named_anew(tmp_path: Path) -> None:
     apply = ["apply", tmp_path / "c.json", data, "--out", tmp_path / "o.parquet"]
     assert refuse(*apply).endswith("the curves name no segment columns; say which with --segment")
     assert refuse(*apply, "--segment", "land", "--segment", "score").endswith(
-        "the curves have 1 segment columns, --segment names 2"
+        "the curves have 1 segment column, --segment names 2"
     )
     found = json.loads(succeed(*apply, "--segment", "land", "--json"))
     assert found["served"]["own_curve"] == 1
@@ -199,13 +199,15 @@ def test_aggregated_faults(tmp_path: Path) -> None:
     assert refuse(*both).startswith(f"{data}: column 'clicks', row 2: -3.0, but a number of positives must")
     data.write_text("score,clicks,views\n0.1,0,0\n")
     assert refuse(*both) == f"{data}: column 'views': every total is 0"
+    assert refuse("calibrate", data, "--score", "score", *out) == (
+        "no outcomes: give --label COLUMN (0 or 1), or --positives and --total"
+    )
     wanted = "outcomes are either --label, with --weight if wanted, or --positives and --total"
     for options in (
-        [],
         ["--positives", "clicks"],
         ["--label", "clicks", "--total", "views"],
         ["--positives", "clicks", "--total", "views", "--weight", "views"],
-        ["--weight", "views"],
+        ["--label", "clicks", "--positives", "clicks", "--total", "views"],
     ):
         assert refuse("calibrate", data, "--score", "score", *options, *out) == wanted
     assert not (tmp_path / "c.json").exists()
@@ -258,7 +260,8 @@ def test_missing_values_are_errors_or_dropped(tmp_path: Path, suffix: str) -> No
     out = tmp_path / "c.json"
     columns = ["--score", "score", "--label", "label", "--weight", "weight"]
     assert refuse("calibrate", data, *columns, "--out", out) == (
-        f"{data}: column 'score', row 2: no value; a score is needed in every row"
+        f"{data}: column 'score', row 2: no value; a score is needed in every row "
+        "(--on-missing drop leaves such rows out)"
     )
     shown = succeed("calibrate", data, *columns, "--out", out, "--on-missing", "drop")
     assert "4 rows dropped: 2 without 'score', 2 without 'label', 1 without 'weight'" in shown
@@ -287,7 +290,7 @@ def test_dropping_everything_is_an_error(tmp_path: Path) -> None:
     assert refuse("calibrate", data, *options) == f"{data}: column 'score', row 1: 'x' is not a number"
     data.write_text("score,label\n0.5,2\n0.5,\n")
     assert refuse("calibrate", data, *options).startswith(
-        f"{data}: column 'label', row 1: 2.0, but a label must"
+        f"{data}: column 'label', row 1: 2.0, but a label is 0 or 1"
     )
     data.write_text("score,label\ninf,1\n0.5,\n")
     assert refuse("calibrate", data, *options).startswith(

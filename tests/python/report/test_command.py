@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 from isofold.calibration import Calibrator
 from isofold.calibration.report import report_data
 from isofold.cli.app import app
+from isofold.cli.keys import served_by
 
 
 def invoke(*arguments: object) -> Result:
@@ -48,6 +49,9 @@ def expected_data(calibrator: Calibrator, columns: dict[str, Any], title: str, *
     names = [column.name for column in calibrator.segment_columns_]
     keys = {str(name): columns[str(name)] for name in names} or None
     rates = calibrator.predict(columns["score"], segments=keys)
+    if keys is not None:
+        located = calibrator.locate(keys, len(rates))
+        keywords = {"served_by": served_by(calibrator, located)} | keywords
     data = report_data(
         columns["score"], columns["clicked"], rates, title=title, **({"segments": keys} | keywords)
     )
@@ -72,7 +76,7 @@ def test_page_of_curves_by_segment(tmp_path: Path, parse: Any, suffix: str) -> N
     assert f"{page}: the report on 6,000 rows" in result.stdout.replace("\n", "")
     new = made_up(seed=6)
     found = json.loads(parse(page.read_text("utf-8")).data)
-    assert found == expected_data(calibrator, new, f"On {file}", sample_weight=new["times"])
+    assert found == expected_data(calibrator, new, str(file), sample_weight=new["times"])
     assert found["segments"]["columns"] == ["country", "device"]
 
 
@@ -113,18 +117,18 @@ def test_rows_that_miss_a_value(tmp_path: Path, parse: Any) -> None:
     assert not page.exists()
     result = invoke("report", curve, file, *options, "--on-missing", "drop")
     assert result.exit_code == 0, result.output
-    assert "1 rows dropped: 1 without 'clicked'" in result.stdout
+    assert "1 row dropped: 1 without 'clicked'" in result.stdout
     kept = {name: np.delete(values, 7) for name, values in columns.items()}
     found = json.loads(parse(page.read_text("utf-8")).data)
     segments = {"country": kept["country"]}
-    assert found == expected_data(calibrator, kept, f"On {file}", segments=segments)
+    assert found == expected_data(calibrator, kept, str(file), segments=segments)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (("--label", "nothing"), "no column 'nothing'"),
-        (("--label", "country"), "column 'country' holds string, not numbers"),
+        (("--label", "country"), "column 'country', row 1: 'B' is not a number; a label is 0 or 1"),
         (("--label", "times"), "column 'times', row"),
         (("--label", "clicked", "--score", "gone"), "no column 'gone'"),
         (("--label", "clicked", "--segment", "gone"), "no column 'gone'"),
@@ -155,4 +159,4 @@ def test_no_room_for_the_page(tmp_path: Path) -> None:
     result = invoke("report", curve, file, "--score", "score", "--label", "clicked", "--out", out)
     assert result.exit_code == 2
     assert result.stderr.count("\n") == 1
-    assert f"{out}: cannot be written: No such file or directory" in result.stderr
+    assert f"{out}: cannot be written: the folder {out.parent} does not exist" in result.stderr
