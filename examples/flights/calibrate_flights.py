@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
-from comparison import Part, calibrate_all, measure, print_table, print_verdict
+from comparison import Part, before_and_after, calibrate_all, measure, print_table, print_verdict
 from delay_model import KEPT_ON_TIME, DelayModel, keep_for_training
 from diagram import save_diagram
 from flight_data import ROWS, Flights, Rows, load_flights, split_by_day, split_by_season
@@ -147,9 +147,13 @@ def main() -> None:
             "away. After: its scores through the isotonic curve. Drift: autumn's curves on winter's flights.",
         ],
     )
-    names = ("curve.json", "curves_by_carrier.json", "curves_by_origin.json", "calibrated.parquet")
-    pictures = ("reliability.png", "report.html")
-    console.print("\nwritten: " + ", ".join(f"{out}/{name}" for name in (*names, *pictures)))
+    names = [f"scored/{part}.parquet" for part in ("calibration", "evaluation")]
+    names += ["curve.json", "calibrated.parquet"]
+    for column in keys:
+        names += [f"curves_by_{column}.json", f"calibrated_by_{column}.parquet"]
+    names += ["reliability.png", "report.html"]
+    console.print("\nwritten: " + ", ".join(f"{out}/{name}" for name in names))
+    console.print(before_and_after(results, len(evaluation.late)))
     console.print(f"{time.perf_counter() - started:.0f} seconds")
 
 

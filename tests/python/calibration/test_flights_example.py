@@ -88,6 +88,11 @@ def test_model_and_methods(example: dict[str, ModuleType], flights: Any) -> None
     results = comparison.measure(predictions, evaluation.late)
     for method in ("analytic", "Platt", "isotonic"):
         assert results[method]["Brier"] < results["uncalibrated"]["Brier"]
+    before, after = results["uncalibrated"], results["isotonic"]
+    assert comparison.before_and_after(results, 1234) == (
+        f"On 1,234 unseen flights, isotonic calibration takes the ECE from {before['ECE']:.3f} to "
+        f"{after['ECE']:.3f}, the Brier score from {before['Brier']:.3f} to {after['Brier']:.3f}."
+    )
     gap, low, high = comparison.brier_difference(
         predictions["uncalibrated"], predictions["Platt"], evaluation
     )
