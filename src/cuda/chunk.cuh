@@ -2,6 +2,8 @@
 // its diagram.
 #pragma once
 
+#include <cuda_pipeline.h>
+
 #include <cstdint>
 #include <limits>
 
@@ -17,18 +19,42 @@ inline constexpr int kChunk = Size* kTile;
 // Where element i of a block's tiles stands: a column of padding keeps a warp's tiles in different banks.
 __device__ inline int staged(int i) { return i + (i >> 5); }
 
+// A team's elements stand in a region of its own, as values and weights, or, where doubles are exact, as the
+// running totals before every element in the place of the values.
 template <class E, int Size>
 struct ChunkStorage {
-  static constexpr int kPrefixes = kBlock + kBlock / Size;  // one more a team: the chunk's end
-  typename E::Value values[kBlock * (kTile + 1)];
-  std::conditional_t<E::kWeighted, typename E::Weight, char> weights[E::kWeighted ? kBlock * (kTile + 1) : 1];
-  double total_high[kPrefixes];
-  double total_low[kPrefixes];
-  double weight_high[E::kWeighted ? kPrefixes : 1];
-  double weight_low[E::kWeighted ? kPrefixes : 1];
+  static constexpr int kTeams = kBlock / Size;
+  static constexpr int kSlots = Size * (kTile + 1);
+  struct Pairs {  // of running totals, at tile starts and at the end
+    double total_high[Size + 1];
+    double total_low[Size + 1];
+    double weight_high[E::kWeighted ? Size + 1 : 1];
+    double weight_low[E::kWeighted ? Size + 1 : 1];
+  };
+  // One float32 row a block leaves half of its region free, and the pairs fit there.
+  static constexpr bool kPairsInside = Size == kBlock && !E::kWeighted && sizeof(typename E::Value) == 4;
+  union Region {
+    struct {
+      typename E::Value values[kSlots];
+      std::conditional_t<E::kWeighted, typename E::Weight, char> weights[E::kWeighted ? kSlots : 1];
+      std::conditional_t<kPairsInside, Pairs, char> pairs;
+    };
+    double totals[E::kWeighted ? 1 : kSlots];
+  };
+  Region regions[kTeams];
+  std::conditional_t<kPairsInside, char, Pairs> pairs[kPairsInside ? 1 : kTeams];
   std::uint32_t mask[kBlock];
   std::uint32_t occupied[kBlock / 32];  // bit t: tile t holds a vertex
   TeamScratch scratch;
+
+  __device__ Region& region() { return regions[Team<Size>::index()]; }
+  __device__ Pairs& own_pairs() {
+    if constexpr (kPairsInside) {
+      return regions[0].pairs;
+    } else {
+      return pairs[Team<Size>::index()];
+    }
+  }
 };
 
 // What is known of a chunk's numbers.
@@ -37,8 +63,7 @@ struct ChunkFacts {
   int unit;                 // exponent of a power of two of which every term w y is a multiple
   double weight_magnitude;  // weighted only
   int weight_unit;
-  bool allowed;        // all values finite, all weights finite and positive
-  bool exact_doubles;  // unweighted, and every partial sum is exact as a double
+  bool allowed;  // all values finite, all weights finite and positive
 };
 
 // A chunk as one team sees it. Indices are relative to the chunk; `origin` is its first element in the row.
@@ -48,30 +73,33 @@ struct Chunk {
   E row;
   std::int64_t origin;
   int length;
-  int first_tile;    // of the team in the block
-  int first_prefix;  // likewise
-  double error;      // of the pairs of prefix sums of w y
-  double weight_error;
+  double error = 0.0;         // of the pairs of running totals of w y
+  double weight_error = 0.0;  // of those of w
+  bool exact = false;         // storage holds exact running totals in place of the values
+  double end_total = 0.0;     // exact: the total of the chunk
+  std::uint32_t rising = 0;   // of the thread's tile: points where the values rise, and the first point
 
+  __device__ auto& values() const { return storage->region().values; }
   __device__ double value(int i) const {
-    return row.sign * static_cast<double>(storage->values[staged(first_tile * kTile + i)]);
+    if constexpr (!E::kWeighted) {
+      if (exact) return exact_total(i + 1) - exact_total(i);
+    }
+    return row.sign * static_cast<double>(values()[staged(i)]);
   }
   __device__ double weight(int i) const {
-    if constexpr (E::kWeighted) return static_cast<double>(storage->weights[staged(first_tile * kTile + i)]);
+    if constexpr (E::kWeighted) return static_cast<double>(storage->region().weights[staged(i)]);
     return 1.0;
   }
   __device__ int tiles() const { return (length + kTile - 1) / kTile; }
-  __device__ std::uint32_t& mask(int tile) const { return storage->mask[first_tile + tile]; }
-  __device__ double total(int tile) const { return storage->total_high[first_prefix + tile]; }
+  __device__ std::uint32_t& mask(int tile) const { return storage->mask[Team<Size>::index() * Size + tile]; }
 
-  // The sums before element i, as pairs with their errors.
+  // The sums before element i, as pairs with their errors; not where totals are exact.
   __device__ Point point(int i) const {
     const int tile = i / kTile;
-    DoubleDouble sum{storage->total_high[first_prefix + tile], storage->total_low[first_prefix + tile]};
+    DoubleDouble sum = total_before(tile);
     Point point{origin + i, {{static_cast<double>(i), 0.0}, 0.0}, {}};
     if constexpr (E::kWeighted) {
-      DoubleDouble weights{storage->weight_high[first_prefix + tile],
-                           storage->weight_low[first_prefix + tile]};
+      DoubleDouble weights = weight_before(tile);
       for (int k = tile * kTile; k < i; ++k) {
         const TwoTerms product = two_product(weight(k), value(k));
         sum = sum + DoubleDouble{product.high, product.low};
@@ -85,20 +113,28 @@ struct Chunk {
     return point;
   }
 
-  // The same where doubles are exact.
+  // The sum before element i where totals are exact.
   __device__ double exact_total(int i) const {
-    const int tile = i / kTile;
-    double sum = total(tile);
-    for (int k = tile * kTile; k < i; ++k) sum += value(k);
-    return sum;
+    return i >= length ? end_total : storage->region().totals[staged(i)];
+  }
+  // The pair of sums before a tile, or before the end (tile == Size).
+  __device__ DoubleDouble total_before(int tile) const {
+    if (exact) return {tile == Size ? end_total : exact_total(tile * kTile), 0.0};
+    return {storage->own_pairs().total_high[tile], storage->own_pairs().total_low[tile]};
+  }
+  __device__ DoubleDouble weight_before(int tile) const {
+    if constexpr (E::kWeighted) {
+      return {storage->own_pairs().weight_high[tile], storage->own_pairs().weight_low[tile]};
+    }
+    return {};
   }
 
   __device__ std::int64_t at_or_before(std::int64_t i) const {
-    return VertexMask(storage->mask + first_tile).previous(i);
+    return VertexMask(&mask(0)).previous(i);
   }
   __device__ std::int64_t at_or_after(std::int64_t i) const {
     if (i >= length) return length;
-    const std::uint32_t* words = storage->mask + first_tile;
+    const std::uint32_t* words = &mask(0);
     int word = static_cast<int>(i) / kTile;
     std::uint32_t bits = words[word] & (~0U << (i % kTile));
     while (bits == 0) {
@@ -158,22 +194,25 @@ struct CertifiedChain {
   __device__ std::int64_t at_or_after(std::int64_t i) const { return chunk.at_or_after(i); }
 };
 
-// Copies the chunk's elements into shared memory, neighbouring threads neighbouring elements.
+// Copies the chunk's elements into shared memory, neighbouring threads neighbouring elements, all in flight at
+// once.
 template <class E, int Size>
 __device__ void stage(const Chunk<E, Size>& chunk) {
+  auto& region = chunk.storage->region();
   const auto* values = chunk.row.values + chunk.origin;
-  const int base = chunk.first_tile * kTile;
 #pragma unroll 8
   for (int i = Team<Size>::rank(); i < chunk.length; i += Size) {
-    chunk.storage->values[staged(base + i)] = values[i];
+    __pipeline_memcpy_async(region.values + staged(i), values + i, sizeof *values);
   }
   if constexpr (E::kWeighted) {
     const auto* weights = chunk.row.weights + chunk.origin;
 #pragma unroll 8
     for (int i = Team<Size>::rank(); i < chunk.length; i += Size) {
-      chunk.storage->weights[staged(base + i)] = weights[i];
+      __pipeline_memcpy_async(region.weights + staged(i), weights + i, sizeof *weights);
     }
   }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
 }
 
 // The unit of the values seen and whether all are finite. Integer operations on the bits: three an element.
@@ -247,22 +286,79 @@ __device__ inline double pair_error(double magnitude, int unit, bool products) {
   return 0x1p18 * kUnitRoundoff * kUnitRoundoff * magnitude + (products ? 0x1p-1030 : 0x1p-1070);
 }
 
+// Puts the running totals before every element in the place of the values, from that before the tile. Only
+// where they are exact. Ends in step.
+template <class E, int Size>
+__device__ void keep_totals(Chunk<E, Size>& chunk, double before, double all) {
+  const int begin = Team<Size>::rank() * kTile;
+  const int count = min(kTile, chunk.length - begin);
+  auto& region = chunk.storage->region();
+  const int slot = staged(begin);
+  if constexpr (std::is_same_v<typename E::Value, float>) {
+    // Totals are wider than values and fall on other threads' values: all are read before any is written.
+    float values[kTile];
+#pragma unroll
+    for (int k = 0; k < kTile; ++k) values[k] = k < count ? region.values[slot + k] : 0.0F;
+    Team<Size>::sync();
+    double running = before;
+#pragma unroll
+    for (int k = 0; k < kTile; ++k) {
+      if (k < count) region.totals[slot + k] = running;
+      running += chunk.row.sign * static_cast<double>(values[k]);
+    }
+  } else {
+    Team<Size>::sync();
+    double running = before;
+    for (int k = 0; k < count; ++k) {
+      const double value = chunk.row.sign * region.values[slot + k];
+      region.totals[slot + k] = running;
+      running += value;
+    }
+  }
+  chunk.exact = true;
+  chunk.end_total = all;
+  chunk.error = 0.0;
+  Team<Size>::sync();
+}
+
+// Points of the thread's tile that can be vertices: where the values rise, and the chunk's first.
+template <class E, int Size>
+__device__ std::uint32_t rising_points(const Chunk<E, Size>& chunk) {
+  const int begin = Team<Size>::rank() * kTile;
+  const int count = min(kTile, chunk.length - begin);
+  if (count <= 0) return 0;
+  const auto& values = chunk.values();
+  const int slot = staged(begin);
+  std::uint32_t points = 0;
+  auto previous = begin == 0 ? values[slot] : values[staged(begin - 1)];
+  const bool up = chunk.row.sign > 0;
+#pragma unroll 8
+  for (int k = 0; k < count; ++k) {
+    const auto value = values[slot + k];
+    if (up ? previous < value : previous > value) points |= 1U << k;
+    previous = value;
+  }
+  return begin == 0 ? points | 1U : points;
+}
+
 // Sums every tile, scans the sums over the team into storage, and finds what can be said about their errors.
 // Where doubles are not exact the sums are formed again as pairs.
 template <class E, int Size>
 __device__ ChunkFacts sum_tiles(Chunk<E, Size>& chunk, const Team<Size>& team) {
   using T = Team<Size>;
-  auto* storage = chunk.storage;
+  auto& prefixes = chunk.storage->own_pairs();
   const int begin = T::rank() * kTile;
   const int end = min(begin + kTile, chunk.length);
-  const int at = chunk.first_prefix + T::rank();
+  const int at = T::rank();
 
+  chunk.rising = rising_points(chunk);
   BitTracker<typename E::Value> bits;
   double sum = 0;
   double magnitude = 0;
-  const auto* values = storage->values + staged(chunk.first_tile * kTile + begin);
+  const auto* values = chunk.values() + staged(begin);
   if constexpr (std::is_same_v<typename E::Value, float> && !E::kWeighted) {
     float rough = 0;
+#pragma unroll 8
     for (int i = begin; i < end; ++i) {
       const float v = values[i - begin];
       bits.see(v);
@@ -273,6 +369,7 @@ __device__ ChunkFacts sum_tiles(Chunk<E, Size>& chunk, const Team<Size>& team) {
     if (!(magnitude < 0x1p127)) magnitude = 32.0 * bits.largest_magnitude();
     magnitude += 0x1p-148;
   } else if constexpr (!E::kWeighted) {
+#pragma unroll 8
     for (int i = begin; i < end; ++i) {
       const auto v = values[i - begin];
       bits.see(v);
@@ -287,35 +384,28 @@ __device__ ChunkFacts sum_tiles(Chunk<E, Size>& chunk, const Team<Size>& team) {
   ChunkFacts facts{};
   facts.allowed = bits.finite();
   facts.unit = bits.unit();
+  chunk.exact = false;
   chunk.weight_error = 0.0;
   if constexpr (!E::kWeighted) {
     facts.magnitude = team.reduce_sum(magnitude) * (1 + 0x1p-40);
-    facts.exact_doubles = exact_as_double(facts.magnitude, facts.unit) && facts.magnitude < 0x1p900;
-    if (facts.exact_doubles) {
+    if (exact_as_double(facts.magnitude, facts.unit) && facts.magnitude < 0x1p900) {
       const auto scanned = team.scan(chunk.row.sign * sum);
-      storage->total_high[at] = scanned.before;
-      storage->total_low[at] = 0;
-      if (T::rank() == 0) {
-        storage->total_high[chunk.first_prefix + Size] = scanned.all;
-        storage->total_low[chunk.first_prefix + Size] = 0;
-      }
-      chunk.error = 0;
-      team.sync();
+      keep_totals(chunk, scanned.before, scanned.all);
       return facts;
     }
   }
   // Pairs.
   DoubleDouble pair{};
   DoubleDouble weights{};
-  double product_magnitude = 0;
-  double weight_magnitude = 0;
   if constexpr (E::kWeighted) {
+    double product_magnitude = 0;
+    double weight_magnitude = 0;
     BitTracker<typename E::Weight> weight_bits;
     bool positive = true;
     for (int i = begin; i < end; ++i) {
       const double w = chunk.weight(i);
       const TwoTerms product = two_product(w, chunk.value(i));
-      weight_bits.see(storage->weights[staged(chunk.first_tile * kTile + i)]);
+      weight_bits.see(chunk.storage->region().weights[staged(i)]);
       positive = positive && w > 0;
       pair = pair + DoubleDouble{product.high, product.low};
       weights = weights + w;
@@ -330,25 +420,25 @@ __device__ ChunkFacts sum_tiles(Chunk<E, Size>& chunk, const Team<Size>& team) {
     facts.weight_magnitude = team.reduce_sum(weight_magnitude) * (1 + 0x1p-40);
     facts.unit += facts.weight_unit;
     const auto scanned = team.scan(weights);
-    storage->weight_high[at] = scanned.before.high;
-    storage->weight_low[at] = scanned.before.low;
+    prefixes.weight_high[at] = scanned.before.high;
+    prefixes.weight_low[at] = scanned.before.low;
     if (T::rank() == 0) {
-      storage->weight_high[chunk.first_prefix + Size] = scanned.all.high;
-      storage->weight_low[chunk.first_prefix + Size] = scanned.all.low;
+      prefixes.weight_high[Size] = scanned.all.high;
+      prefixes.weight_low[Size] = scanned.all.low;
     }
     chunk.weight_error = pair_error(facts.weight_magnitude, facts.weight_unit, false);
   } else {
     for (int i = begin; i < end; ++i) pair = pair + chunk.value(i);
   }
   const auto scanned = team.scan(pair);
-  storage->total_high[at] = scanned.before.high;
-  storage->total_low[at] = scanned.before.low;
+  prefixes.total_high[at] = scanned.before.high;
+  prefixes.total_low[at] = scanned.before.low;
   if (T::rank() == 0) {
-    storage->total_high[chunk.first_prefix + Size] = scanned.all.high;
-    storage->total_low[chunk.first_prefix + Size] = scanned.all.low;
+    prefixes.total_high[Size] = scanned.all.high;
+    prefixes.total_low[Size] = scanned.all.low;
   }
   chunk.error = pair_error(facts.magnitude, facts.unit, E::kWeighted);
-  team.sync();
+  T::sync();
   return facts;
 }
 

@@ -10,32 +10,25 @@
 
 namespace isofold::cuda {
 
-inline constexpr int kListCapacity = 512;
+inline constexpr int kListCapacity = 256;      // points with their pairs of totals
+inline constexpr int kPositionCapacity = 512;  // positions, whose totals are exact and at hand
+inline constexpr int kWarpPositions = 128;     // what one warp sweeps alone
+inline constexpr int kRefinedVertices = 80;    // where warps find more, their polylines are joined as they are
 
-template <class E>
-struct HullScratch {  // of a block that filters
-  PointList<E::kWeighted, kListCapacity> list;
+// Shared memory of a team that filters.
+template <class E, int Size>
+struct HullScratch {
+  static constexpr int kPositions = Size == kBlock ? kPositionCapacity : kWarpPositions;
+  static constexpr int kTeams = kBlock / Size;
+  union {
+    PointList<E::kWeighted, Size == kBlock ? kListCapacity : 1> list;
+    std::uint16_t positions[kTeams][kPositions];
+  };
   int counts[4 * kBlock / 32];
   float coarse_x[kBlock];
   float coarse_q[kBlock];
   std::uint32_t coarse[kBlock / 32];  // bit t: the start of tile t is a vertex of the coarse polyline
 };
-
-// Point i can be a vertex only where the values rise; so can the first point.
-template <class E, int Size>
-__device__ std::uint32_t rising_points(const Chunk<E, Size>& chunk) {
-  const int begin = Team<Size>::rank() * kTile;
-  const int end = min(begin + kTile, chunk.length);
-  if (begin >= end) return 0;
-  std::uint32_t points = begin == 0 ? 1U : 0U;
-  double previous = begin == 0 ? chunk.value(0) : chunk.value(begin - 1);
-  for (int i = begin; i < end; ++i) {
-    const double v = chunk.value(i);
-    if (previous < v) points |= 1U << (i - begin);
-    previous = v;
-  }
-  return points;
-}
 
 // An edge between two of a tile's points.
 struct LightEdge {
@@ -114,9 +107,7 @@ __device__ std::uint32_t exact_tile_chain(const Chunk<E, Size>& chunk, std::uint
   return tile_chain<LightEdge>(
       candidates,
       [&](int a, int b) {
-        LightEdge edge{b - a, 0.0};
-        for (int k = begin + a; k < begin + b; ++k) edge.total += chunk.value(k);
-        return edge;
+        return LightEdge{b - a, chunk.exact_total(begin + b) - chunk.exact_total(begin + a)};
       },
       [](const LightEdge& a, const LightEdge& b) {
         return LightEdge{a.count + b.count, a.total + b.total};
@@ -183,149 +174,194 @@ __device__ void merge_all_tiles(const Chain& chain, const Chunk<E, Size>& chunk)
 }
 
 template <class E, int Size>
-__device__ void chunk_hull_by_chains(const Chunk<E, Size>& chunk, const ChunkFacts& facts,
-                                     std::uint32_t candidates) {
+__device__ __noinline__ void chunk_hull_by_chains(const Chunk<E, Size>& chunk, std::uint32_t candidates) {
   const int rank = Team<Size>::rank();
-  chunk.mask(rank) =
-      facts.exact_doubles ? exact_tile_chain(chunk, candidates) : certified_tile_chain(chunk, candidates);
-  if (facts.exact_doubles) {
-    merge_all_tiles(ExactDoublesChain<E, Size>{chunk}, chunk);
-  } else {
-    merge_all_tiles(CertifiedChain<E, Size>{chunk}, chunk);
+  if constexpr (!E::kWeighted) {
+    if (chunk.exact) {
+      chunk.mask(rank) = exact_tile_chain(chunk, candidates);
+      merge_all_tiles(ExactDoublesChain<E, Size>{chunk}, chunk);
+      return;
+    }
   }
+  chunk.mask(rank) = certified_tile_chain(chunk, candidates);
+  merge_all_tiles(CertifiedChain<E, Size>{chunk}, chunk);
 }
 
-// Thins a tile's rising points. A point on or above a chord between two points of the diagram, its abscissa
-// strictly between theirs, is no vertex; any chord will do. The chords are those of a coarse polyline through
-// tile starts, whose vertices are chosen in floats, roughly: only the comparison below must be conservative.
-//
-// Heights are taken over the line from the chunk's start to its end. With M = sum |w y| (and 2^-45 M for what
-// the prefix sums and three roundings of terms below 4 M can be off), a tile's running height D is off by at
-// most 33 u B with B the sum of the magnitudes of its terms, u the roundoff of the type it runs in; 2^-18
-// and 2^-44 are above 33 u. Written as !(D > threshold), so that a NaN or an infinity keeps the point.
-template <class E>
-__device__ std::uint32_t filter_points(const Chunk<E, kBlock>& chunk, const ChunkFacts& facts,
-                                       HullScratch<E>& scratch, std::uint32_t rising) {
-  const int tile = static_cast<int>(threadIdx.x);
+// Which tile starts are vertices of the coarse polyline, as bits: of the team's tiles, in shared memory for a
+// block. Chosen in floats, roughly: any choice makes chords that hold.
+template <class E, int Size>
+__device__ VertexMask coarse_polyline(const Chunk<E, Size>& chunk, HullScratch<E, Size>& scratch, double x,
+                                      double q) {
+  const int tile = Team<Size>::rank();
   const int lane = tile % 32;
   const int warp = tile / 32;
   const int tiles = chunk.tiles();
-  const auto* storage = chunk.storage;
-  const auto abscissa = [&](int t) {
-    if constexpr (E::kWeighted) return storage->weight_high[t];
-    return static_cast<double>(min(t * kTile, chunk.length));
-  };
-  const double width = E::kWeighted ? storage->weight_high[kBlock] : static_cast<double>(chunk.length);
-  const double slope = storage->total_high[kBlock] / width;
-  const double x = abscissa(tile);
-  const double q = storage->total_high[tile] - slope * x;
-
-  // Vertices among the warp's tile starts, then among those of all warps.
-  const auto is_coarse_vertex = [](float left, float right) { return left < right; };
   const float xf = static_cast<float>(x);
   const float qf = static_cast<float>(q);
   float steepest_left = -INFINITY;
   float flattest_right = INFINITY;
-#pragma unroll 4
+#pragma unroll
   for (int i = 1; i < 32; ++i) {
     const int other = (lane + i) & 31;
-    const float ox = __shfl_sync(0xffffffffU, xf, other);
+    const float ox = E::kWeighted ? __shfl_sync(0xffffffffU, xf, other) : 0.0F;
     const float oq = __shfl_sync(0xffffffffU, qf, other);
-    const float between = __fdividef(oq - qf, ox - xf);
+    // Unweighted tiles are of one width, and a slope in tiles will do.
+    const float between = E::kWeighted ? __fdividef(oq - qf, ox - xf)
+                                       : (oq - qf) * (other > lane ? 1.0F / i : -1.0F / (32 - i));
     if (other < lane) {
       steepest_left = fmaxf(steepest_left, between);
     } else if (warp * 32 + other < tiles) {
       flattest_right = fminf(flattest_right, between);
     }
   }
-  bool vertex = tile < tiles && is_coarse_vertex(steepest_left, flattest_right);
-  unsigned ballot = __ballot_sync(0xffffffffU, vertex);
-  if (lane == 0) scratch.counts[warp] = __popc(ballot);
-  __syncthreads();
-  int before = 0;
-  int all = 0;
-  for (int w = 0; w < kBlock / 32; ++w) {
-    if (w < warp) before += scratch.counts[w];
-    all += scratch.counts[w];
-  }
-  const int place = before + __popc(ballot & ((1U << lane) - 1U));
-  if (vertex) {
-    scratch.coarse_x[place] = xf;
-    scratch.coarse_q[place] = qf;
-  }
-  __syncthreads();
-  if (vertex) {
-    steepest_left = -INFINITY;
-    flattest_right = INFINITY;
-    for (int i = 0; i < place; ++i) {
-      steepest_left =
-          fmaxf(steepest_left, __fdividef(scratch.coarse_q[i] - qf, scratch.coarse_x[i] - xf));
+  bool vertex = tile < tiles && steepest_left < flattest_right;
+  if constexpr (Size == kBlock) {
+    const unsigned own = __ballot_sync(0xffffffffU, vertex);
+    if (lane == 0) scratch.counts[warp] = __popc(own);
+    __syncthreads();
+    int before = 0;
+    int all = 0;
+    for (int w = 0; w < kBlock / 32; ++w) {
+      if (w < warp) before += scratch.counts[w];
+      all += scratch.counts[w];
     }
-    for (int i = place + 1; i < all; ++i) {
-      flattest_right =
-          fminf(flattest_right, __fdividef(scratch.coarse_q[i] - qf, scratch.coarse_x[i] - xf));
+    const int place = before + __popc(own & ((1U << lane) - 1U));
+    if (vertex) {
+      scratch.coarse_x[place] = xf;
+      scratch.coarse_q[place] = qf;
     }
-    vertex = tile == 0 || tile == tiles - 1 || is_coarse_vertex(steepest_left, flattest_right);
+    __syncthreads();
+    if (vertex && all <= kRefinedVertices) {
+      steepest_left = -INFINITY;
+      flattest_right = INFINITY;
+      for (int i = 0; i < place; ++i) {
+        steepest_left =
+            fmaxf(steepest_left, __fdividef(scratch.coarse_q[i] - qf, scratch.coarse_x[i] - xf));
+      }
+      for (int i = place + 1; i < all; ++i) {
+        flattest_right =
+            fminf(flattest_right, __fdividef(scratch.coarse_q[i] - qf, scratch.coarse_x[i] - xf));
+      }
+      vertex = steepest_left < flattest_right;
+    }
   }
-  vertex = vertex || tile == 0 || tile == tiles - 1;
-  ballot = __ballot_sync(0xffffffffU, vertex);
-  if (lane == 0) scratch.coarse[warp] = ballot;
-  __syncthreads();
+  const unsigned ballot = __ballot_sync(0xffffffffU, vertex || tile == 0 || tile == tiles - 1);
+  std::uint32_t* words = scratch.coarse + Team<Size>::index() * Size / 32;
+  if (lane == 0) words[warp] = ballot;
+  Team<Size>::sync();
+  return VertexMask(words);
+}
+
+// Thins a tile's rising points. A point on or above a chord between two points of the diagram, its abscissa
+// strictly between theirs, is no vertex; any chord will do. The chords are those of a coarse polyline through
+// tile starts: only the comparison below must be conservative. Heights are taken over the line from the
+// chunk's start to its end, which cancels what is large.
+//
+// With M = sum |w y|, every ordinate here is below 4 M and is formed in fewer than eight roundings from
+// totals off by at most 2^-53 M: 2^-45 M is more than it can be off. Where totals are pairs, a tile's running
+// height is off by at most 33 u B besides, B the sum of its terms' magnitudes, u = 2^-53; 2^-44 B is above
+// that. A slope that underflows is off by 2^-1075, at
+// most 2^-1060 times the width in height. Weighted abscissae are differences of pairs, relative error below 2^-47 where the chord is wider than
+// 2^-40 of the chunk: at most 2^-44 M in height; narrower chords are not used. Tests read !(height >
+// threshold), so that a NaN or an infinity keeps the point.
+template <class E, int Size>
+__device__ std::uint32_t filter_points(const Chunk<E, Size>& chunk, const ChunkFacts& facts,
+                                       HullScratch<E, Size>& scratch) {
+  const int tile = Team<Size>::rank();
+  const int tiles = chunk.tiles();
+  const int own = min(tile, tiles - 1);  // idle threads follow the last
+  const auto abscissa = [&](int t) {
+    if constexpr (E::kWeighted) return chunk.weight_before(t);
+    return DoubleDouble{static_cast<double>(t == Size ? chunk.length : t * kTile), 0.0};
+  };
+  const double width = abscissa(Size).high;
+  const double slope = chunk.total_before(Size).high / width;
+  const auto height_at = [&](int t) { return chunk.total_before(t).high - slope * abscissa(t).high; };
+  const double q = height_at(own);
+  const VertexMask coarse = coarse_polyline(chunk, scratch, abscissa(own).high, q);
+  std::uint32_t rising = chunk.rising;
   if (rising == 0) return 0;
 
   // The chord over this tile.
-  const VertexMask coarse(scratch.coarse);
   const int from = static_cast<int>(coarse.previous(tile));
-  const int to = tile == tiles - 1 ? kBlock : static_cast<int>(coarse.next(tile + 1));
-  const double from_x = abscissa(from);
-  const double from_q = storage->total_high[from] - slope * from_x;
-  const double to_x = to == kBlock ? width : abscissa(to);
-  const double to_q = to == kBlock ? storage->total_high[kBlock] - slope * width
-                                   : storage->total_high[to] - slope * to_x;
-  const double chord = (to_q - from_q) / (to_x - from_x);
-  const double gap = q - (from_q + chord * (x - from_x));
-  const double shear = slope + chord;
-  const double slack = 0x1p-45 * facts.magnitude + 0x1p-1000;
-
+  const int to = tile == tiles - 1 ? Size : static_cast<int>(coarse.next(tile + 1));
+  const DoubleDouble from_x = abscissa(from);
+  const auto beyond = [&](const DoubleDouble& x) { return (x.high - from_x.high) + (x.low - from_x.low); };
+  const double reach = beyond(abscissa(to));
+  const double from_q = height_at(from);
+  const double chord = (height_at(to) - from_q) / reach;
+  const double gap = q - (from_q + chord * beyond(abscissa(tile)));
   const int begin = tile * kTile;
-  const int end = min(begin + kTile, chunk.length);
+  const int count = min(kTile, chunk.length - begin);
   std::uint32_t kept = 0;
-  if constexpr (std::is_same_v<typename E::Value, float> && !E::kWeighted) {
-    const float sign = static_cast<float>(chunk.row.sign);
-    const auto* values = storage->values + staged(begin);
-    const float level = static_cast<float>(shear);
-    float terms = fabsf(static_cast<float>(gap)) + 32.0F * fabsf(level);
-    for (int i = 0; i < end - begin; ++i) terms += fabsf(values[i]);
-    const float threshold = static_cast<float>(slack) + terms * 0x1p-18F + 0x1p-140F;
-    float height = static_cast<float>(gap);
-    for (int i = 0; i < end - begin; ++i) {
-      if (!(height > threshold)) kept |= 1U << i;
-      height += sign * values[i] - level;
+  const double shear = slope + chord;
+  if constexpr (!E::kWeighted) {
+    if (chunk.exact) {
+      // Heights straight from the totals.
+      const double threshold = 0x1p-45 * facts.magnitude + 0x1p-1000;
+      const double* totals = chunk.storage->region().totals + staged(begin);
+      const double base = totals[0] - gap;
+      double line = 0;
+#pragma unroll 8
+      for (int k = 0; k < count; ++k) {
+        if (!((totals[k] - base) - line > threshold)) kept |= 1U << k;
+        line = shear * (k + 1);
+      }
+      return (kept & rising) | (tile == 0 ? 1U : 0U);
     }
   } else {
-    double terms = fabs(gap);
-    for (int i = begin; i < end; ++i) terms += chunk.weight(i) * (fabs(chunk.value(i)) + fabs(shear));
-    const double threshold = slack + terms * 0x1p-44;
-    double height = gap;
-    for (int i = begin; i < end; ++i) {
-      if (!(height > threshold)) kept |= 1U << (i - begin);
-      height += chunk.weight(i) * (chunk.value(i) - shear);
-    }
+    if (!(reach > 0x1p-40 * width)) return rising;
+  }
+  double terms = fabs(gap);
+  for (int i = begin; i < begin + count; ++i) {
+    terms += chunk.weight(i) * (fabs(chunk.value(i)) + fabs(shear));
+  }
+  const double threshold = 0x1p-43 * facts.magnitude + terms * 0x1p-44 + 0x1p-1060 * width + 0x1p-1000;
+  double height = gap;
+  for (int i = begin; i < begin + count; ++i) {
+    if (!(height > threshold)) kept |= 1U << (i - begin);
+    height += chunk.weight(i) * (chunk.value(i) - shear);
   }
   return (kept & rising) | (tile == 0 ? 1U : 0U);
 }
 
-// The hull of the listed candidates, as the chunk's mask.
+// The hull of the listed candidates, as the chunk's mask, where totals are exact.
+template <class E, int Size>
+__device__ void chunk_hull_by_positions(const Chunk<E, Size>& chunk, HullScratch<E, Size>& scratch,
+                                        std::uint32_t candidates, int place, int count) {
+  const int rank = Team<Size>::rank();
+  auto* positions = scratch.positions[Team<Size>::index()];
+  for (std::uint32_t left = candidates; left != 0; left &= left - 1) {
+    positions[place++] = static_cast<std::uint16_t>(rank * kTile + __ffs(static_cast<int>(left)) - 1);
+  }
+  if (rank == 0) positions[count] = static_cast<std::uint16_t>(chunk.length);
+  chunk.mask(rank) = 0;
+  Team<Size>::sync();
+  const auto is_vertex = [&](int a, int b, int d) {
+    const auto light = [&](int p) { return LightPoint{p, chunk.exact_total(p)}; };
+    return light_vertex(light(a), light(b), light(d));
+  };
+  if constexpr (Size == kBlock) {
+    count = sweep_block<kPositionCapacity>(positions, count + 1, scratch.counts, is_vertex);
+  } else {
+    count = sweep_warp<kWarpPositions>(positions, count + 1, is_vertex);
+  }
+  for (int i = rank; i < count - 1; i += Size) {
+    atomicOr(&chunk.mask(positions[i] / kTile), 1U << (positions[i] % kTile));
+  }
+  Team<Size>::sync();
+}
+
+// The same where totals are pairs.
 template <class E>
-__device__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, const ChunkFacts& facts,
-                                   HullScratch<E>& scratch, std::uint32_t candidates, int place, int count) {
+__device__ __noinline__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, HullScratch<E, kBlock>& scratch,
+                                   std::uint32_t candidates, int place, int count) {
   auto& list = scratch.list;
   const int tile = static_cast<int>(threadIdx.x);
   auto* storage = chunk.storage;
   if (candidates != 0) {
-    DoubleDouble total{storage->total_high[tile], storage->total_low[tile]};
-    DoubleDouble weight{};
-    if constexpr (E::kWeighted) weight = {storage->weight_high[tile], storage->weight_low[tile]};
+    DoubleDouble total = chunk.total_before(tile);
+    DoubleDouble weight = chunk.weight_before(tile);
     const int last = 31 - __clz(static_cast<int>(candidates));
     for (int k = 0;; ++k) {
       const int i = tile * kTile + k;
@@ -335,39 +371,24 @@ __device__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, const ChunkFac
         const TwoTerms product = two_product(chunk.weight(i), chunk.value(i));
         total = total + DoubleDouble{product.high, product.low};
         weight = weight + chunk.weight(i);
-      } else if (facts.exact_doubles) {
-        total.high += chunk.value(i);
       } else {
         total = total + chunk.value(i);
       }
     }
   }
   if (tile == 0) {
-    DoubleDouble weight{};
-    if constexpr (E::kWeighted) weight = {storage->weight_high[kBlock], storage->weight_low[kBlock]};
-    list.set(count, chunk.origin + chunk.length,
-             {storage->total_high[kBlock], storage->total_low[kBlock]}, weight, 0);
-  }
-  __syncthreads();
-  int left;
-  if (facts.exact_doubles) {
-    left = sweep_to_hull(list, count + 1, scratch.counts, [&](int i) {
-      const auto light = [&](int j) {
-        return LightPoint{static_cast<int>(list.index[j] - chunk.origin), list.total_high[j]};
-      };
-      return !light_vertex(light(i - 1), light(i), light(i + 1));
-    });
-  } else {
-    left = sweep_to_hull(list, count + 1, scratch.counts, [&](int i) {
-      return !certified_vertex(chunk.row, list.point(i - 1, chunk.error, chunk.weight_error),
-                               list.point(i, chunk.error, chunk.weight_error),
-                               list.point(i + 1, chunk.error, chunk.weight_error));
-    });
+    list.set(count, chunk.origin + chunk.length, chunk.total_before(kBlock), chunk.weight_before(kBlock), 0);
   }
   storage->mask[tile] = 0;
   __syncthreads();
+  list.number(count + 1);
+  const int left = sweep_block<kListCapacity>(list.order, count + 1, scratch.counts, [&](int a, int b, int d) {
+    return certified_vertex(chunk.row, list.point(a, chunk.error, chunk.weight_error),
+                            list.point(b, chunk.error, chunk.weight_error),
+                            list.point(d, chunk.error, chunk.weight_error));
+  });
   for (int i = tile; i < left - 1; i += kBlock) {
-    const int at = static_cast<int>(list.index[i] - chunk.origin);
+    const int at = static_cast<int>(list.index[list.order[i]] - chunk.origin);
     atomicOr(&storage->mask[at / kTile], 1U << (at % kTile));
   }
   __syncthreads();
@@ -376,17 +397,26 @@ __device__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, const ChunkFac
 // The hull of a chunk as vertex bits in storage->mask.
 template <class E, int Size>
 __device__ void chunk_hull(const Chunk<E, Size>& chunk, const ChunkFacts& facts, const Team<Size>& team,
-                           HullScratch<E>* scratch) {
-  std::uint32_t candidates = rising_points(chunk);
-  if constexpr (Size == kBlock) {
-    candidates = filter_points(chunk, facts, *scratch, candidates);
-    const auto places = team.scan(__popc(candidates));
-    if (places.all < kListCapacity) {
-      chunk_hull_by_list(chunk, facts, *scratch, candidates, places.before, places.all);
-      return;
+                           HullScratch<E, Size>* scratch) {
+  std::uint32_t candidates = chunk.rising;
+  if constexpr (Size == kBlock || (Size == 32 && !E::kWeighted)) {
+    if (Size == kBlock || chunk.exact) {
+      candidates = filter_points(chunk, facts, *scratch);
+      const auto places = team.scan(__popc(candidates));
+      if (!E::kWeighted && chunk.exact) {
+        if (places.all < HullScratch<E, Size>::kPositions) {
+          chunk_hull_by_positions(chunk, *scratch, candidates, places.before, places.all);
+          return;
+        }
+      } else if constexpr (Size == kBlock) {
+        if (places.all < kListCapacity) {
+          chunk_hull_by_list(chunk, *scratch, candidates, places.before, places.all);
+          return;
+        }
+      }
     }
   }
-  chunk_hull_by_chains(chunk, facts, candidates);
+  chunk_hull_by_chains(chunk, candidates);
 }
 
 }  // namespace isofold::cuda

@@ -11,9 +11,15 @@
 
 namespace isofold::cuda {
 
+// Blocks that shall fit on a multiprocessor at once, as shared memory allows.
+template <class E, int Size>
+inline constexpr int kResident = E::kWeighted && sizeof(typename E::Value) == 8 ? 1
+                                 : (Size < kBlock || E::kWeighted || sizeof(typename E::Value) == 8 ? 2 : 3);
+
 template <class E, int Size>
 struct RowShared {
   ChunkStorage<E, Size> storage;
+  std::conditional_t<Size >= 32, HullScratch<E, Size >= 32 ? Size : 32>, char> hull;
   double edge_values[kBlock];
 };
 
@@ -22,7 +28,7 @@ struct LongShared {
   union {
     struct {
       ChunkStorage<E, kBlock> storage;
-      HullScratch<E> hull;
+      HullScratch<E, kBlock> hull;
     };
     NodeScratch<E> node;
   };
@@ -32,7 +38,8 @@ struct LongShared {
 
 // The hull of a chunk staged by its team, or a single point if it may not be fitted.
 template <class E, int Size>
-__device__ ChunkFacts solve_chunk(Chunk<E, Size>& chunk, const Team<Size>& team, HullScratch<E>* scratch) {
+__device__ ChunkFacts solve_chunk(Chunk<E, Size>& chunk, const Team<Size>& team,
+                                  HullScratch<E, Size>* scratch) {
   stage(chunk);
   Team<Size>::sync();
   const ChunkFacts facts = sum_tiles(chunk, team);
@@ -48,7 +55,7 @@ __device__ ChunkFacts solve_chunk(Chunk<E, Size>& chunk, const Team<Size>& team,
 // Rows of at most 32 * Size elements, a team each, from running totals to fit. `row_class`: which list of
 // row numbers, where rows are ragged.
 template <class E, int Size>
-__global__ void __launch_bounds__(kBlock) fit_short_rows(const Plan<E> plan, int row_class) {
+__global__ void __launch_bounds__(kBlock, kResident<E, Size>) fit_short_rows(const Plan<E> plan, int row_class) {
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<RowShared<E, Size>*>(memory);
   const Team<Size> team{&shared.storage.scratch};
@@ -65,53 +72,15 @@ __global__ void __launch_bounds__(kBlock) fit_short_rows(const Plan<E> plan, int
     begin = plan.offsets[number];
     length = plan.offsets[number + 1] - begin;
   }
-  constexpr int kTeamPrefixes = Size + 1;
-  Chunk<E, Size> chunk{&shared.storage,
-                       plan.elements.from(begin),
-                       0,
-                       static_cast<int>(length),
-                       Team<Size>::index() * Size,
-                       Team<Size>::index() * kTeamPrefixes,
-                       0.0,
-                       0.0};
-  const ChunkFacts facts = solve_chunk<E, Size>(chunk, team, nullptr);
+  Chunk<E, Size> chunk{&shared.storage, plan.elements.from(begin), 0, static_cast<int>(length)};
+  HullScratch<E, Size>* scratch = nullptr;
+  if constexpr (Size >= 32) scratch = &shared.hull;
+  const ChunkFacts facts = solve_chunk<E, Size>(chunk, team, scratch);
   if (!facts.allowed) {
     write_refused<Size>(plan.output, begin, chunk.length, true);
     return;
   }
-  write_chunk(chunk, facts, plan.output, begin, 0.0, 0.0, true, shared.edge_values);
-}
-
-// Rows of one chunk, a block each.
-template <class E>
-struct BlockRowShared {
-  ChunkStorage<E, kBlock> storage;
-  HullScratch<E> hull;
-  double edge_values[kBlock];
-};
-
-template <class E>
-__global__ void __launch_bounds__(kBlock) fit_block_rows(const Plan<E> plan, int row_class) {
-  extern __shared__ __align__(16) unsigned char memory[];
-  auto& shared = *reinterpret_cast<BlockRowShared<E>*>(memory);
-  const Team<kBlock> team{&shared.storage.scratch};
-  std::int64_t number = blockIdx.x;
-  std::int64_t begin = number * plan.row_length;
-  std::int64_t length = plan.row_length;
-  if (plan.offsets != nullptr) {
-    if (number >= static_cast<std::int64_t>(plan.counts[row_class])) return;
-    number = plan.class_rows[row_class][number];
-    begin = plan.offsets[number];
-    length = plan.offsets[number + 1] - begin;
-  }
-  Chunk<E, kBlock> chunk{&shared.storage, plan.elements.from(begin), 0, static_cast<int>(length), 0, 0, 0.0,
-                         0.0};
-  const ChunkFacts facts = solve_chunk<E, kBlock>(chunk, team, &shared.hull);
-  if (!facts.allowed) {
-    write_refused<kBlock>(plan.output, begin, chunk.length, true);
-    return;
-  }
-  write_chunk(chunk, facts, plan.output, begin, 0.0, 0.0, true, shared.edge_values);
+  write_chunk(chunk, plan.output, begin, 0.0, 0.0, true, shared.edge_values);
 }
 
 template <class E>
@@ -122,11 +91,7 @@ __device__ Chunk<E, kBlock> long_chunk(const Plan<E>& plan, const LongRowPlace& 
   return {storage,
           plan.elements.from(place.row.begin),
           origin,
-          static_cast<int>(left < kLongChunk ? left : kLongChunk),
-          0,
-          0,
-          0.0,
-          0.0};
+          static_cast<int>(left < kLongChunk ? left : kLongChunk)};
 }
 
 // Stores a chunk's vertices and sums for its tree.
@@ -135,23 +100,25 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
                             const ChunkFacts& facts, const Team<kBlock>& team) {
   const int tile = static_cast<int>(threadIdx.x);
   Slot<E>& slot = plan.slots[id];
-  const auto* storage = chunk.storage;
-  const std::uint32_t mask = storage->mask[tile];
+  const std::uint32_t mask = chunk.mask(tile);
   const auto places = team.scan(__popc(mask));
   const bool listed = places.all <= kBlock;
   if (listed) {
     if (mask != 0) {
-      DoubleDouble total{storage->total_high[tile], storage->total_low[tile]};
-      DoubleDouble weight{};
-      if constexpr (E::kWeighted) weight = {storage->weight_high[tile], storage->weight_low[tile]};
+      DoubleDouble total = chunk.total_before(tile);
+      DoubleDouble weight = chunk.weight_before(tile);
       int place = places.before;
       const int last = 31 - __clz(static_cast<int>(mask));
       for (int k = 0;; ++k) {
         const int i = tile * kTile + k;
         if ((mask >> k & 1U) != 0) {
           slot.places[place] = i;
-          slot.total_high[place] = total.high;
-          if (!facts.exact_doubles) slot.total_low[place] = total.low;
+          if (chunk.exact) {
+            slot.total_high[place] = chunk.exact_total(i);
+          } else {
+            slot.total_high[place] = total.high;
+            slot.total_low[place] = total.low;
+          }
           if constexpr (E::kWeighted) {
             slot.weight_high[place] = weight.high;
             slot.weight_low[place] = weight.low;
@@ -163,20 +130,20 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
           const TwoTerms product = two_product(chunk.weight(i), chunk.value(i));
           total = total + DoubleDouble{product.high, product.low};
           weight = weight + chunk.weight(i);
-        } else if (facts.exact_doubles) {
-          total.high += chunk.value(i);
-        } else {
+        } else if (!chunk.exact) {
           total = total + chunk.value(i);
         }
       }
     }
   } else {
     slot.places[tile] = mask;
-    slot.total_high[tile] = storage->total_high[tile];
-    if (!facts.exact_doubles) slot.total_low[tile] = storage->total_low[tile];
+    const DoubleDouble total = chunk.total_before(tile);
+    slot.total_high[tile] = total.high;
+    if (!chunk.exact) slot.total_low[tile] = total.low;
     if constexpr (E::kWeighted) {
-      slot.weight_high[tile] = storage->weight_high[tile];
-      slot.weight_low[tile] = storage->weight_low[tile];
+      const DoubleDouble weight = chunk.weight_before(tile);
+      slot.weight_high[tile] = weight.high;
+      slot.weight_low[tile] = weight.low;
     }
   }
   if (tile == 0) {
@@ -186,13 +153,13 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
                        0,
                        places.all - 1,
                        listed ? places.all : 0,
-                       facts.exact_doubles ? 1 : 0,
+                       chunk.exact ? 1 : 0,
                        chunk.error,
                        chunk.weight_error,
                        0.0};
     SpanSums sums{};
-    sums.total = {storage->total_high[kBlock], storage->total_low[kBlock]};
-    if constexpr (E::kWeighted) sums.weight = {storage->weight_high[kBlock], storage->weight_low[kBlock]};
+    sums.total = chunk.total_before(kBlock);
+    sums.weight = chunk.weight_before(kBlock);
     sums.magnitude = facts.magnitude;
     sums.weight_magnitude = facts.weight_magnitude;
     sums.unit = facts.unit;
@@ -202,7 +169,7 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
 }
 
 template <class E>
-__global__ void __launch_bounds__(kBlock) solve_chunks(const Plan<E> plan) {
+__global__ void __launch_bounds__(kBlock, kResident<E, kBlock>) solve_chunks(const Plan<E> plan) {
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<LongShared<E>*>(memory);
   const Team<kBlock> team{&shared.team};
@@ -214,18 +181,22 @@ __global__ void __launch_bounds__(kBlock) solve_chunks(const Plan<E> plan) {
   ChunkFacts facts = solve_chunk<E, kBlock>(chunk, team, &shared.hull);
   if (!facts.allowed) {
     // The row comes out NaN. Its tree goes on with a chunk that holds nothing, so that nobody meets a NaN.
+    chunk.exact = !E::kWeighted;
+    chunk.end_total = 0;
     if (threadIdx.x == 0) {
       plan.refused[place.number] = 1;
-      for (int t : {0, kBlock}) {
-        shared.storage.total_high[t] = 0;
-        shared.storage.total_low[t] = 0;
-        if constexpr (E::kWeighted) {
-          shared.storage.weight_high[t] = t == 0 ? 0.0 : 1.0;
-          shared.storage.weight_low[t] = 0;
+      if constexpr (E::kWeighted) {
+        auto& sums = shared.storage.own_pairs();
+        for (int t : {0, kBlock}) {
+          sums.total_high[t] = 0;
+          sums.total_low[t] = 0;
+          sums.weight_high[t] = t == 0 ? 0.0 : 1.0;
+          sums.weight_low[t] = 0;
         }
+      } else {
+        shared.storage.region().totals[0] = 0;
       }
     }
-    facts.exact_doubles = !E::kWeighted;
     facts.magnitude = 0;
     facts.unit = 0;
     facts.weight_magnitude = 1;
@@ -279,10 +250,12 @@ __global__ void __launch_bounds__(kBlock) find_neighbours(const Plan<E> plan) {
   }
 }
 
-// The value of the edge that leaves each live chunk. A thread a chunk.
+inline constexpr int kEdgesABlock = 4;
+
+// The value of the edge that leaves each live chunk. A warp a chunk.
 template <class E>
-__global__ void __launch_bounds__(128) value_edges(const Plan<E> plan) {
-  const std::int64_t id = static_cast<std::int64_t>(blockIdx.x) * 128 + threadIdx.x;
+__global__ void __launch_bounds__(32 * kEdgesABlock) value_edges(const Plan<E> plan) {
+  const std::int64_t id = static_cast<std::int64_t>(blockIdx.x) * kEdgesABlock + threadIdx.x / 32;
   if (id >= plan.chunks_bound) return;
   LongRowPlace place;
   if (!find_chunk(plan, id, place)) return;
@@ -318,6 +291,7 @@ __global__ void __launch_bounds__(128) value_edges(const Plan<E> plan) {
   if constexpr (E::kWeighted) {
     weight = {to.weight.value - from.weight.value, from.weight.error + to.weight.error};
   }
+  if (threadIdx.x % 32 != 0) return;
   plan.chunks[id].outgoing =
       certified_mean(plan.elements.from(place.row.begin), a, b,
                      {to.total.value - from.total.value, from.total.error + to.total.error}, weight,
@@ -328,6 +302,7 @@ template <class E>
 struct WriteShared {
   ChunkStorage<E, kBlock> storage;
   double edge_values[kBlock + 1];
+  int before[kBlock];  // vertices before each tile
 };
 
 // The last live chunk before one, and the value that leaves it.
@@ -382,8 +357,7 @@ __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, con
   }
   __syncthreads();
   const auto places = team.scan(__popc(mask[thread]));
-  // total_high serves as the number of vertices before each tile.
-  int* before = reinterpret_cast<int*>(shared.storage.total_high);
+  int* before = shared.before;
   before[thread] = places.before;
   __syncthreads();
   if (output.fit != nullptr) {
@@ -401,7 +375,7 @@ __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, con
 }
 
 template <class E>
-__global__ void __launch_bounds__(kBlock) write_chunks(const Plan<E> plan) {
+__global__ void __launch_bounds__(kBlock, kResident<E, kBlock>) write_chunks(const Plan<E> plan) {
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<WriteShared<E>*>(memory);
   const Team<kBlock> team{&shared.storage.scratch};
@@ -424,13 +398,22 @@ __global__ void __launch_bounds__(kBlock) write_chunks(const Plan<E> plan) {
     return;
   }
   stage(chunk);
+  __syncthreads();
   const int tile = static_cast<int>(threadIdx.x);
   auto& storage = shared.storage;
-  storage.total_high[tile] = slot.total_high[tile];
-  storage.total_low[tile] = record.exact != 0 ? 0.0 : slot.total_low[tile];
-  if constexpr (E::kWeighted) {
-    storage.weight_high[tile] = slot.weight_high[tile];
-    storage.weight_low[tile] = slot.weight_low[tile];
+  bool exact = false;
+  if constexpr (!E::kWeighted) exact = record.exact != 0;
+  if (exact) {
+    keep_totals(chunk, slot.total_high[tile], plan.sums[0][id].total.high);
+  } else {
+    storage.own_pairs().total_high[tile] = slot.total_high[tile];
+    storage.own_pairs().total_low[tile] = slot.total_low[tile];
+    if constexpr (E::kWeighted) {
+      storage.own_pairs().weight_high[tile] = slot.weight_high[tile];
+      storage.own_pairs().weight_low[tile] = slot.weight_low[tile];
+    }
+    chunk.error = record.error;
+    chunk.weight_error = record.weight_error;
   }
   std::uint32_t mask = slot.places[tile];
   const int low = record.first - tile * kTile;
@@ -442,12 +425,8 @@ __global__ void __launch_bounds__(kBlock) write_chunks(const Plan<E> plan) {
     if (high < kTile - 1) mask &= (2U << high) - 1U;
   }
   storage.mask[tile] = mask;
-  chunk.error = record.error;
-  chunk.weight_error = record.weight_error;
-  ChunkFacts facts{};
-  facts.exact_doubles = record.exact != 0;
   __syncthreads();
-  write_chunk(chunk, facts, plan.output, base, incoming, record.outgoing, false, shared.edge_values);
+  write_chunk(chunk, plan.output, base, incoming, record.outgoing, false, shared.edge_values);
 }
 
 }  // namespace isofold::cuda

@@ -89,15 +89,9 @@ inline unsigned blocks_for(std::int64_t items, std::int64_t a_block) {
 template <class E, int Size>
 cudaError_t launch_short_rows(const Plan<E>& plan, int row_class, std::int64_t rows, cudaStream_t stream) {
   if (rows == 0) return cudaSuccess;
-  if constexpr (Size == kBlock) {
-    if (const cudaError_t error = prepare<BlockRowShared<E>>(fit_block_rows<E>); error != cudaSuccess) return error;
-    fit_block_rows<E><<<static_cast<unsigned>(rows), kBlock, sizeof(BlockRowShared<E>), stream>>>(plan, row_class);
-  } else {
-    using Shared = RowShared<E, Size>;
-    if (const cudaError_t error = prepare<Shared>(fit_short_rows<E, Size>); error != cudaSuccess) return error;
-    fit_short_rows<E, Size>
-        <<<blocks_for(rows, kBlock / Size), kBlock, sizeof(Shared), stream>>>(plan, row_class);
-  }
+  using Shared = RowShared<E, Size>;
+  if (const cudaError_t error = prepare<Shared>(fit_short_rows<E, Size>); error != cudaSuccess) return error;
+  fit_short_rows<E, Size><<<blocks_for(rows, kBlock / Size), kBlock, sizeof(Shared), stream>>>(plan, row_class);
   return cudaGetLastError();
 }
 
@@ -109,7 +103,7 @@ cudaError_t launch_long_rows(const Plan<E>& plan, cudaStream_t stream) {
   const auto chunks = static_cast<unsigned>(plan.chunks_bound);
   solve_chunks<E><<<chunks, kBlock, sizeof(LongShared<E>), stream>>>(plan);
   find_neighbours<E><<<static_cast<unsigned>(plan.long_rows_bound), kBlock, 0, stream>>>(plan);
-  value_edges<E><<<blocks_for(plan.chunks_bound, 128), 128, 0, stream>>>(plan);
+  value_edges<E><<<blocks_for(plan.chunks_bound, kEdgesABlock), 32 * kEdgesABlock, 0, stream>>>(plan);
   write_chunks<E><<<chunks, kBlock, sizeof(WriteShared<E>), stream>>>(plan);
   return cudaGetLastError();
 }

@@ -101,7 +101,8 @@ __device__ int last_listed(const Slot<E>& slot, int low, int high, int position)
   return low;
 }
 
-// A node's live vertices for ChainBridge. Indices are the row's. `end` bounds the right chain.
+// A node's live vertices for ChainBridge, asked by a whole warp in step: the elements of a point's tile are
+// summed by all its lanes. Indices are the row's. `end` bounds the right chain.
 template <class E>
 struct NodeChain {
   using Point = isofold::Point;
@@ -132,15 +133,29 @@ struct NodeChain {
     if constexpr (E::kWeighted) weight = {__ldcg(slot.weight_high + entry), __ldcg(slot.weight_low + entry)};
     if (record.count == 0) {
       const E row = node.plan.elements.from(node.place.row.begin + chunk * kLongChunk);
-      for (int k = entry * kTile; k < position; ++k) {
+      const int k = entry * kTile + static_cast<int>(threadIdx.x) % 32;
+      DoubleDouble part{};
+      DoubleDouble weight_part{};
+      if (k < position) {
         if constexpr (E::kWeighted) {
           const TwoTerms product = two_product(row.weight(k), row.value(k));
-          total = total + DoubleDouble{product.high, product.low};
-          weight = weight + row.weight(k);
+          part = {product.high, product.low};
+          weight_part = {row.weight(k), 0.0};
         } else {
-          total = total + row.value(k);
+          part = {row.value(k), 0.0};
         }
       }
+#pragma unroll
+      for (int step = 1; step < 32; step *= 2) {
+        part = part + DoubleDouble{__shfl_xor_sync(0xffffffffU, part.high, step),
+                                   __shfl_xor_sync(0xffffffffU, part.low, step)};
+        if constexpr (E::kWeighted) {
+          weight_part = weight_part + DoubleDouble{__shfl_xor_sync(0xffffffffU, weight_part.high, step),
+                                                   __shfl_xor_sync(0xffffffffU, weight_part.low, step)};
+        }
+      }
+      total = total + part;
+      weight = weight + weight_part;
     }
     p.total.value = p.total.value + total;
     if constexpr (E::kWeighted) p.weight.value = p.weight.value + weight;
@@ -222,6 +237,9 @@ template <class E>
 struct NodeScratch {
   PointList<E::kWeighted, kGatherCapacity> list;
   int counts[4 * kBlock / 32];
+  int live_count;
+  std::int32_t live_chunks[kGatherCapacity];  // of the node, in order
+  std::int16_t first_places[kGatherCapacity];
 };
 
 struct SharedNode {
@@ -273,7 +291,7 @@ __device__ void sum_children(Node<E>& node, std::int64_t number, SharedNode* sha
 
 // The node's hull from a gathered list of its vertices, if they are few. Returns whether they were.
 template <class E>
-__device__ bool merge_by_gathering(const Node<E>& node, const Team<kBlock>& team, NodeScratch<E>& scratch) {
+__device__ __noinline__ bool merge_by_gathering(const Node<E>& node, const Team<kBlock>& team, NodeScratch<E>& scratch) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t chunks = node.end_chunk - node.first_chunk;
   const std::int64_t share = (chunks + kBlock - 1) / kBlock;
@@ -290,76 +308,102 @@ __device__ bool merge_by_gathering(const Node<E>& node, const Team<kBlock>& team
     }
   };
   int count = 0;
+  int live = 0;
   for_each_live([&](std::int64_t chunk) {
     if (count > kGatherCapacity) return;
     const ChunkRecord record = node.record(chunk);
     count += record.count > 0 ? record.last_ordinal - record.first_ordinal + 1 : kGatherCapacity + 1;
+    ++live;
   });
   const auto places = team.scan(count);
   if (__syncthreads_or(count > kGatherCapacity) != 0 || places.all >= kGatherCapacity) return false;
-
+  const auto ranks = team.scan(live);
+  {
+    int place = places.before;
+    int rank = ranks.before;
+    for_each_live([&](std::int64_t chunk) {
+      const ChunkRecord record = node.record(chunk);
+      scratch.live_chunks[rank] = static_cast<std::int32_t>(chunk - node.first_chunk);
+      scratch.first_places[rank] = static_cast<std::int16_t>(place);
+      place += record.last_ordinal - record.first_ordinal + 1;
+      ++rank;
+    });
+  }
+  __syncthreads();
   auto& list = scratch.list;
-  int place = places.before;
-  for_each_live([&](std::int64_t chunk) {
+  for (int place = thread; place < places.all; place += kBlock) {
+    int low = 0;
+    int high = ranks.all - 1;
+    while (low < high) {
+      const int middle = (low + high + 1) / 2;
+      if (scratch.first_places[middle] <= place) {
+        low = middle;
+      } else {
+        high = middle - 1;
+      }
+    }
+    const std::int64_t chunk = node.first_chunk + scratch.live_chunks[low];
     const ChunkRecord record = node.record(chunk);
     const Slot<E>& slot = node.slot(chunk);
     const Base base = node.base(chunk);
-    for (int entry = record.first_ordinal; entry <= record.last_ordinal; ++entry) {
-      const DoubleDouble total{__ldcg(slot.total_high + entry),
-                               record.exact != 0 ? 0.0 : __ldcg(slot.total_low + entry)};
-      DoubleDouble weight{};
-      if constexpr (E::kWeighted) {
-        weight = base.weight + DoubleDouble{__ldcg(slot.weight_high + entry), __ldcg(slot.weight_low + entry)};
-      }
-      list.set(place++, chunk * kLongChunk + static_cast<int>(__ldcg(slot.places + entry)),
-               base.total + total, weight, entry);
+    const int entry = record.first_ordinal + place - scratch.first_places[low];
+    const DoubleDouble total{__ldcg(slot.total_high + entry),
+                             record.exact != 0 ? 0.0 : __ldcg(slot.total_low + entry)};
+    DoubleDouble weight{};
+    if constexpr (E::kWeighted) {
+      weight = base.weight + DoubleDouble{__ldcg(slot.weight_high + entry), __ldcg(slot.weight_low + entry)};
     }
-  });
+    list.set(place, chunk * kLongChunk + static_cast<int>(__ldcg(slot.places + entry)), base.total + total,
+             weight, entry);
+  }
   if (thread == 0) list.set(places.all, node.end(), node.sums.total, node.sums.weight, 0);
   __syncthreads();
   const SpanErrors<E> errors(node.sums);
   const E row = node.plan.elements.from(node.place.row.begin);
-  const int left = sweep_to_hull(list, places.all + 1, scratch.counts, [&](int i) {
-    return !certified_vertex(row, list.point(i - 1, errors.total, errors.weight),
-                             list.point(i, errors.total, errors.weight),
-                             list.point(i + 1, errors.total, errors.weight));
-  });
+  list.number(places.all + 1);
+  const int left =
+      sweep_block<kGatherCapacity>(list.order, places.all + 1, scratch.counts, [&](int a, int b, int d) {
+        return certified_vertex(row, list.point(a, errors.total, errors.weight),
+                                list.point(b, errors.total, errors.weight),
+                                list.point(d, errors.total, errors.weight));
+      });
   for (std::int64_t chunk = node.first_chunk + 32 * thread; chunk < node.end_chunk; chunk += 32 * kBlock) {
     *node.live_word(chunk) = 0;
   }
   __syncthreads();
+  const auto chunk_of = [&](int i) { return list.index[list.order[i]] / kLongChunk; };
   for (int i = thread; i < left - 1; i += kBlock) {
-    const std::int64_t chunk = list.index[i] / kLongChunk;
+    const std::int64_t chunk = chunk_of(i);
     ChunkRecord* record = node.plan.chunks + node.place.row.first_chunk + chunk;
-    const int position = static_cast<int>(list.index[i] % kLongChunk);
-    if (i == 0 || list.index[i - 1] / kLongChunk != chunk) {
+    const int position = static_cast<int>(list.index[list.order[i]] % kLongChunk);
+    const int ordinal = list.ordinal[list.order[i]];
+    if (i == 0 || chunk_of(i - 1) != chunk) {
       record->first = position;
-      record->first_ordinal = list.ordinal[i];
+      record->first_ordinal = ordinal;
       atomicOr(node.live_word(chunk), 1U << (chunk % 32));
     }
-    if (i == left - 2 || list.index[i + 1] / kLongChunk != chunk) {
+    if (i == left - 2 || chunk_of(i + 1) != chunk) {
       record->last = position;
-      record->last_ordinal = list.ordinal[i];
+      record->last_ordinal = ordinal;
     }
   }
   return true;
 }
 
-// Links two neighbouring runs of chunks of a node by their bridge. One warp; its first lane searches.
+// Links two neighbouring runs of chunks of a node by their bridge. One warp.
 template <class E>
-__device__ void merge_pair(const Node<E>& node, std::int64_t first, std::int64_t middle, std::int64_t end) {
+__device__ __noinline__ void merge_pair(const Node<E>& node, std::int64_t first, std::int64_t middle, std::int64_t end) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const SpanErrors<E> errors(node.sums);
   const std::int64_t end_index = end == node.end_chunk ? node.end() : end * kLongChunk;
   const NodeChain<E> chain{node, end_index, errors.total, errors.weight};
-  std::int64_t left = 0;
-  std::int64_t right = 0;
+  const ChainBridge<NodeChain<E>> bridge(chain, first * kLongChunk,
+                                         chain.at_or_before(middle * kLongChunk - 1), middle * kLongChunk,
+                                         end_index);
+  const std::int64_t left = bridge.left();
+  const std::int64_t right = bridge.right();
+  __syncwarp();
   if (lane == 0) {
-    const ChainBridge<NodeChain<E>> bridge(chain, first * kLongChunk,
-                                           chain.at_or_before(middle * kLongChunk - 1), middle * kLongChunk,
-                                           end_index);
-    left = bridge.left();
-    right = bridge.right();
     const std::int64_t left_chunk = left / kLongChunk;
     ChunkRecord* record = node.plan.chunks + node.place.row.first_chunk + left_chunk;
     const ChunkRecord old = node.record(left_chunk);
@@ -379,8 +423,6 @@ __device__ void merge_pair(const Node<E>& node, std::int64_t first, std::int64_t
       }
     }
   }
-  left = __shfl_sync(0xffffffffU, static_cast<long long>(left), 0);
-  right = __shfl_sync(0xffffffffU, static_cast<long long>(right), 0);
   // The chunks strictly between the two ends die.
   const std::int64_t from = left / kLongChunk + 1;
   const std::int64_t to = right < end_index ? right / kLongChunk : end;

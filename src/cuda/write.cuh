@@ -23,11 +23,12 @@ __device__ inline void store_fit(const Output& output, std::int64_t at, double v
 
 // The slope of the edge between points a and b of a chunk, before sign and bounds.
 template <class E, int Size>
-__device__ double edge_value(const Chunk<E, Size>& chunk, const ChunkFacts& facts, const Output& output,
-                             int a, int b) {
+__device__ double edge_value(const Chunk<E, Size>& chunk, const Output& output, int a, int b) {
   if (b == a + 1) return round_to(chunk.value(a), output.format) + 0.0;
-  if (facts.exact_doubles) {
-    return exact_doubles_mean(chunk.exact_total(b) - chunk.exact_total(a), b - a, output.to_float32 != 0);
+  if constexpr (!E::kWeighted) {
+    if (chunk.exact) {
+      return exact_doubles_mean(chunk.exact_total(b) - chunk.exact_total(a), b - a, output.to_float32 != 0);
+    }
   }
   const Point from = chunk.point(a);
   const Point to = chunk.point(b);
@@ -36,16 +37,11 @@ __device__ double edge_value(const Chunk<E, Size>& chunk, const ChunkFacts& fact
   return certified_mean(chunk.row, chunk.origin + a, chunk.origin + b, total, weight, output.format);
 }
 
-// The same between two vertices of one tile, from the elements between them alone.
+// The same between two vertices of one tile, from the elements between them alone: those before them may
+// have been overwritten.
 template <class E, int Size>
-__device__ double inner_edge_value(const Chunk<E, Size>& chunk, const ChunkFacts& facts, const Output& output,
-                                   int a, int b) {
-  if (b == a + 1) return round_to(chunk.value(a), output.format) + 0.0;
-  if (facts.exact_doubles) {
-    double total = 0;
-    for (int k = a; k < b; ++k) total += chunk.value(k);
-    return exact_doubles_mean(total, b - a, output.to_float32 != 0);
-  }
+__device__ double inner_edge_value(const Chunk<E, Size>& chunk, const Output& output, int a, int b) {
+  if (b == a + 1 || (!E::kWeighted && chunk.exact)) return edge_value(chunk, output, a, b);
   CertifiedSum total{{}, chunk.error};
   CertifiedSum weight{{static_cast<double>(b - a), 0.0}, chunk.weight_error};
   if constexpr (E::kWeighted) weight.value = {};
@@ -65,9 +61,8 @@ __device__ double inner_edge_value(const Chunk<E, Size>& chunk, const ChunkFacts
 // `incoming`: the value before its first vertex. `outgoing`: that after its last one, unless the chunk's end
 // is itself the next vertex (`ends_row`). Overwrites the staged values.
 template <class E, int Size>
-__device__ void write_chunk(const Chunk<E, Size>& chunk, const ChunkFacts& facts, const Output& output,
-                            std::int64_t base, double incoming, double outgoing, bool ends_row,
-                            double* edge_values) {
+__device__ void write_chunk(const Chunk<E, Size>& chunk, const Output& output, std::int64_t base, double incoming, double outgoing,
+                            bool ends_row, double* edge_values) {
   using T = Team<Size>;
   const int tile = T::rank();
   const int begin = tile * kTile;
@@ -128,17 +123,17 @@ __device__ void write_chunk(const Chunk<E, Size>& chunk, const ChunkFacts& facts
     const int last = begin + 31 - __clz(static_cast<int>(mask));
     const int next = next_occupied(tile);
     if (next >= 0) {
-      last_value = edge_value(chunk, facts, output, last,
+      last_value = edge_value(chunk, output, last,
                               next * kTile + __ffs(static_cast<int>(chunk.mask(next))) - 1);
     } else if (ends_row) {
-      last_value = edge_value(chunk, facts, output, last, chunk.length);
+      last_value = edge_value(chunk, output, last, chunk.length);
     }
-    edge_values[chunk.first_tile + tile] = last_value;
+    edge_values[T::index() * Size + tile] = last_value;
   }
   T::sync();
   if (begin < chunk.length) {
     const int previous = previous_occupied(tile);
-    double current = previous >= 0 ? edge_values[chunk.first_tile + previous] : incoming;
+    double current = previous >= 0 ? edge_values[T::index() * Size + previous] : incoming;
     const double sign = chunk.row.sign;
     double shown = clipped(output, sign * current + 0.0);
     int i = begin;
@@ -146,16 +141,18 @@ __device__ void write_chunk(const Chunk<E, Size>& chunk, const ChunkFacts& facts
     while (i < end) {
       const int stop = left != 0 ? begin + __ffs(static_cast<int>(left)) - 1 : end;
       for (; i < stop; ++i) {
-        if (output.to_input_type != 0) {
-          storage->values[staged(chunk.first_tile * kTile + i)] = static_cast<typename E::Value>(shown);
-        } else {
+        if (output.to_input_type == 0) {
           store_fit(output, base + i, shown);
+        } else if (E::kWeighted || !chunk.exact) {
+          chunk.values()[staged(i)] = static_cast<typename E::Value>(shown);
+        } else {
+          storage->region().totals[staged(i)] = shown;
         }
       }
       if (left == 0) break;
       left &= left - 1;
       current = left != 0
-                    ? inner_edge_value(chunk, facts, output, i, begin + __ffs(static_cast<int>(left)) - 1)
+                    ? inner_edge_value(chunk, output, i, begin + __ffs(static_cast<int>(left)) - 1)
                     : last_value;
       shown = clipped(output, sign * current + 0.0);
     }
@@ -163,9 +160,14 @@ __device__ void write_chunk(const Chunk<E, Size>& chunk, const ChunkFacts& facts
   if (output.to_input_type == 0) return;
   T::sync();
   auto* fit = static_cast<typename E::Value*>(output.fit) + base;
+  if (E::kWeighted || !chunk.exact) {
 #pragma unroll 8
-  for (int i = tile; i < chunk.length; i += Size) {
-    fit[i] = storage->values[staged(chunk.first_tile * kTile + i)];
+    for (int i = tile; i < chunk.length; i += Size) fit[i] = chunk.values()[staged(i)];
+  } else {
+#pragma unroll 8
+    for (int i = tile; i < chunk.length; i += Size) {
+      fit[i] = static_cast<typename E::Value>(storage->region().totals[staged(i)]);
+    }
   }
 }
 

@@ -157,7 +157,7 @@ ISOFOLD_OUT_OF_LINE ExactNumber<A + B> product(const ExactNumber<A>& a, const Ex
 }
 
 template <int A, int B>
-ISOFOLD_HOST_DEVICE int compare_magnitudes(const ExactNumber<A>& a, const ExactNumber<B>& b) {
+ISOFOLD_OUT_OF_LINE int compare_magnitudes(const ExactNumber<A>& a, const ExactNumber<B>& b) {
   if (a.size == 0 || b.size == 0) return (a.size != 0) - (b.size != 0);
   const int top = a.top();
   if (top != b.top()) return top > b.top() ? 1 : -1;

@@ -23,7 +23,8 @@ struct RoundedValue {
 // q = RN(N.high / D.high) and r = N.high - q D.high is exact (fma), as long as nothing comes near the ends of
 // the exponent range. The quotient is then q + (r + N.low - q D.low) / D to a relative error of a few u^2:
 // the correction c is itself at most a few u |q| and is computed in a handful of operations, each off by u
-// relative. 64 u^2 |q| covers them; the errors of N and D enter doubled to cover the rounding of the bound.
+// relative. 64 u^2 |q| covers them; the errors of N and D enter doubled to cover the rounding of the bound
+// and, D's being at most D / 2^10, the terms of second order. A D that is known no better bounds nothing.
 ISOFOLD_HOST_DEVICE inline RoundedValue certified_quotient(const CertifiedSum& numerator,
                                                            const CertifiedSum& denominator, Format format) {
   const double n = numerator.value.high;
@@ -33,7 +34,7 @@ ISOFOLD_HOST_DEVICE inline RoundedValue certified_quotient(const CertifiedSum& n
   const double n_size = std::fabs(n);
   const double q_size = std::fabs(q);
   const bool in_range = n_size > 0x1p-900 && n_size < 0x1p900 && d > 0x1p-900 && d < 0x1p900 &&
-                        q_size > 0x1p-900 && q_size < 0x1p900;
+                        q_size > 0x1p-900 && q_size < 0x1p900 && denominator.error <= d * 0x1p-10;
   if (!in_range) return {0.0, false};
   const double remainder = std::fma(-q, d, n) + numerator.value.low - q * denominator.value.low;
   const double correction = remainder / d;
@@ -64,7 +65,7 @@ ISOFOLD_HOST_DEVICE double leading_bits(const ExactNumber<Capacity>& x, int* exp
 // With lsb the format's last place at the quotient, find the integer k with k lsb <= |N| / D < (k + 1) lsb,
 // then compare |N| with (2k + 1) (lsb / 2) D, the midpoint.
 template <int A, int B>
-ISOFOLD_HOST_DEVICE double exact_quotient(ExactNumber<A> numerator, const ExactNumber<B>& denominator,
+ISOFOLD_OUT_OF_LINE double exact_quotient(ExactNumber<A> numerator, const ExactNumber<B>& denominator,
                                           Format format) {
   if (numerator.sign == 0) return 0.0;
   const bool negative = numerator.sign < 0;

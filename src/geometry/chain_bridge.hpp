@@ -30,7 +30,7 @@ class ChainBridge {
     bool left_settled = false;
     for (;;) {
       const Index old_left = left_;
-      left_ = touch_left(left_, right_point);
+      left_ = touch_left(left_, left_point, right_point);
       if (left_ != old_left) {
         left_point = chain_.point(left_);
       } else if (left_settled) {
@@ -38,7 +38,7 @@ class ChainBridge {
       }
       left_settled = true;
       const Index old_right = right_;
-      right_ = touch_right(right_, left_point);
+      right_ = touch_right(right_, right_point, left_point);
       if (right_ == old_right) return;
       right_point = chain_.point(right_);
     }
@@ -51,18 +51,23 @@ class ChainBridge {
   using Point = typename Chain::Point;
 
   // Whether the left chain up to v, continued to `right`, bends up at v.
+  ISOFOLD_HOST_DEVICE bool keeps_left(Index v, const Point& at, const Point& right) const {
+    return v == first_ || chain_.is_vertex(chain_.point(chain_.at_or_before(v - 1)), at, right);
+  }
   ISOFOLD_HOST_DEVICE bool keeps_left(Index v, const Point& right) const {
-    return v == first_ ||
-           chain_.is_vertex(chain_.point(chain_.at_or_before(v - 1)), chain_.point(v), right);
+    return v == first_ || keeps_left(v, chain_.point(v), right);
   }
   // Whether the line from `left`, continued along the right chain from v on, bends up at v.
+  ISOFOLD_HOST_DEVICE bool keeps_right(Index v, const Point& at, const Point& left) const {
+    return v == last_ || chain_.is_vertex(left, at, chain_.point(chain_.at_or_after(v + 1)));
+  }
   ISOFOLD_HOST_DEVICE bool keeps_right(Index v, const Point& left) const {
-    return v == last_ || chain_.is_vertex(left, chain_.point(v), chain_.point(chain_.at_or_after(v + 1)));
+    return v == last_ || keeps_right(v, chain_.point(v), left);
   }
 
   // The last vertex at or before `from` that is kept: all vertices before it are, none after it is.
-  ISOFOLD_HOST_DEVICE Index touch_left(Index from, const Point& right) const {
-    if (keeps_left(from, right)) return from;
+  ISOFOLD_HOST_DEVICE Index touch_left(Index from, const Point& at, const Point& right) const {
+    if (keeps_left(from, at, right)) return from;
     Index dropped = from;
     Index kept = first_;
     for (Index step = 1; dropped - step > first_; step *= 4) {
@@ -81,8 +86,8 @@ class ChainBridge {
     }
   }
 
-  ISOFOLD_HOST_DEVICE Index touch_right(Index from, const Point& left) const {
-    if (keeps_right(from, left)) return from;
+  ISOFOLD_HOST_DEVICE Index touch_right(Index from, const Point& at, const Point& left) const {
+    if (keeps_right(from, at, left)) return from;
     Index dropped = from;
     Index kept = last_;
     for (Index step = 1; dropped + step < last_; step *= 4) {

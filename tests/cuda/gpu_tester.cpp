@@ -116,6 +116,15 @@ bool agree(const std::string& name, const std::vector<V>& values, const std::vec
                 static_cast<long long>(offsets.empty() ? total / rows : offsets[row + 1] - offsets[row]),
                 static_cast<double>(found.fit[k]), found.starts[k], static_cast<double>(expected.fit[k]), expected.starts[k]);
     same = false;
+    const std::int64_t begin = offsets.empty() ? at / (total / rows) * (total / rows) : offsets[row];
+    const std::int64_t end = offsets.empty() ? begin + total / rows : offsets[row + 1];
+    if (end - begin <= 100) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        const auto j = static_cast<std::size_t>(i);
+        std::printf("  %a %a: %a %d, not %a %d\n", static_cast<double>(values[j]), weights.empty() ? 1.0 : static_cast<double>(weights[j]),
+                    static_cast<double>(found.fit[j]), found.starts[j], static_cast<double>(expected.fit[j]), expected.starts[j]);
+      }
+    }
   }
   if (!same) ++failures;
   return same;
