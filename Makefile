@@ -3,6 +3,7 @@
 #   make demo        train a model on real flights, calibrate it, write curve, table and picture to demo/
 #   make test        C++ and Python tests; EXTRAS=all adds the long suites
 #   make sanitize    the C++ tests under AddressSanitizer + UBSan (g++) and ThreadSanitizer (clang++)
+#   make cuda        compile the CUDA executor, its tester and benchmark (CUDA_ARCHITECTURES, one by default)
 #   make lint        clang-format, clang-tidy, include layers, ruff, mypy
 #   make format      rewrite sources with clang-format and ruff
 #   make bench       benchmarks
@@ -12,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-cpp test-python test-extras sanitize sanitize-address sanitize-thread lint lint-cpp lint-python \
+.PHONY: demo test test-cpp test-python test-gpu test-extras cuda sanitize sanitize-address sanitize-thread lint lint-cpp lint-python \
         format bench sdist-test clean bootstrap bootstrap-test bootstrap-lint
 
 BUILD ?= build
@@ -22,7 +23,7 @@ EXTRAS ?=
 CTEST_FLAGS ?= --no-tests=error --output-on-failure -j $(JOBS)
 PYTEST_FLAGS ?=
 
-CMAKE_CONFIGURE = cmake -S . -G Ninja
+CMAKE_CONFIGURE = cmake -S . -G Ninja -DISOFOLD_CUDA=OFF
 CMAKE_BUILD = cmake --build
 BIN := $(VENV)/bin
 
@@ -65,9 +66,9 @@ demo: $(VENV)/.build-requirements
 # ---- Tests --------------------------------------------------------------------------------------------------------
 
 ifeq ($(EXTRAS),all)
-test: test-cpp test-python test-extras
+test: test-cpp test-python test-gpu test-extras
 else ifeq ($(EXTRAS),)
-test: test-cpp test-python
+test: test-cpp test-python test-gpu
 	@echo "left out: $(if $(EXTRA_SUITES),$(EXTRA_SUITES) (make test EXTRAS=all runs them),none)"
 else
 $(error EXTRAS is '$(EXTRAS)'; it may be empty or all)
@@ -81,6 +82,18 @@ test-cpp: | bootstrap
 test-python: $(VENV)/.build-requirements | bootstrap-test
 	$(call install_package,test)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+# Where there is a GPU and a CUDA compiler.
+test-gpu:
+	@if ! command -v nvcc >/dev/null; then echo "left out: GPU tests (no CUDA compiler)"; \
+	elif ! nvidia-smi -L >/dev/null 2>&1; then echo "left out: GPU tests (no GPU)"; \
+	else scripts/gpu_check.sh --tests-only; fi
+
+CUDA_ARCHITECTURES ?= 90-real
+cuda:
+	$(CMAKE_CONFIGURE) -B "$(BUILD)/cuda" -DISOFOLD_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES="$(CUDA_ARCHITECTURES)" \
+	  -DISOFOLD_BUILD_TESTS=OFF -DISOFOLD_BUILD_GPU_TESTS=ON -DISOFOLD_CURVES=OFF
+	$(CMAKE_BUILD) "$(BUILD)/cuda" -j $(JOBS)
 
 test-extras: test-cpp test-python $(EXTRA_SUITES)
 	@echo "extra suites: $(if $(EXTRA_SUITES),$(EXTRA_SUITES),there are none yet)"

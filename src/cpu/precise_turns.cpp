@@ -58,7 +58,9 @@ void PreciseTurns::build() {
 bool PreciseTurns::fits_integers() const {
   const int total_unit = survey_->unit();
   const int weight_unit = survey_->weight_unit.exponent();
-  if (!(survey_->magnitude <= std::numeric_limits<double>::max()) || total_unit < -1074) return false;
+  // A sum that overflowed to infinity says nothing about its bits.
+  constexpr double kLargest = std::numeric_limits<double>::max();
+  if (!(survey_->magnitude <= kLargest && survey_->weight <= kLargest) || total_unit < -1074) return false;
   const int total_bits = magnitude_exponent(survey_->magnitude) - total_unit;
   const int weight_bits = magnitude_exponent(survey_->weight) - weight_unit;
   return weight_bits <= 61 && total_bits + weight_bits <= 124;

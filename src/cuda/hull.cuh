@@ -10,9 +10,13 @@
 
 namespace isofold::cuda {
 
-inline constexpr int kListCapacity = 256;      // points with their pairs of totals
-inline constexpr int kPositionCapacity = 512;  // positions, whose totals are exact and at hand
-inline constexpr int kWarpPositions = 128;     // what one warp sweeps alone
+inline constexpr int kPositionCapacity = 2048;  // positions in a chunk, whose totals are exact and at hand
+inline constexpr int kWarpPositions = 256;      // the same in what a warp solves
+inline constexpr int kFewPositions = 96;        // what one warp sweeps faster than the block
+inline constexpr int kFewPoints = 32;           // the same of points with pairs of totals
+// Points with their pairs of totals in a chunk.
+template <class E>
+inline constexpr int kListCapacity = !E::kWeighted && sizeof(typename E::Value) == 4 ? 256 : 512;
 inline constexpr int kRefinedVertices = 80;    // where warps find more, their polylines are joined as they are
 
 // Shared memory of a team that filters.
@@ -21,10 +25,10 @@ struct HullScratch {
   static constexpr int kPositions = Size == kBlock ? kPositionCapacity : kWarpPositions;
   static constexpr int kTeams = kBlock / Size;
   union {
-    PointList<E::kWeighted, Size == kBlock ? kListCapacity : 1> list;
+    PointList<E::kWeighted, Size == kBlock ? kListCapacity<E> : 1> list;
     std::uint16_t positions[kTeams][kPositions];
   };
-  int counts[4 * kBlock / 32];
+  int counts[kPositionCapacity / 32];
   float coarse_x[kBlock];
   float coarse_q[kBlock];
   std::uint32_t coarse[kBlock / 32];  // bit t: the start of tile t is a vertex of the coarse polyline
@@ -342,9 +346,9 @@ __device__ void chunk_hull_by_positions(const Chunk<E, Size>& chunk, HullScratch
     return light_vertex(light(a), light(b), light(d));
   };
   if constexpr (Size == kBlock) {
-    count = sweep_block<kPositionCapacity>(positions, count + 1, scratch.counts, is_vertex);
+    count = sweep_block<kPositionCapacity>(positions, count + 1, kFewPositions, scratch.counts, is_vertex);
   } else {
-    count = sweep_warp<kWarpPositions>(positions, count + 1, is_vertex);
+    count = sweep_warp(positions, count + 1, is_vertex);
   }
   for (int i = rank; i < count - 1; i += Size) {
     atomicOr(&chunk.mask(positions[i] / kTile), 1U << (positions[i] % kTile));
@@ -354,7 +358,8 @@ __device__ void chunk_hull_by_positions(const Chunk<E, Size>& chunk, HullScratch
 
 // The same where totals are pairs.
 template <class E>
-__device__ __noinline__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, HullScratch<E, kBlock>& scratch,
+__device__ __noinline__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, const ChunkFacts& facts,
+                                                HullScratch<E, kBlock>& scratch,
                                    std::uint32_t candidates, int place, int count) {
   auto& list = scratch.list;
   const int tile = static_cast<int>(threadIdx.x);
@@ -382,7 +387,9 @@ __device__ __noinline__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, H
   storage->mask[tile] = 0;
   __syncthreads();
   list.number(count + 1);
-  const int left = sweep_block<kListCapacity>(list.order, count + 1, scratch.counts, [&](int a, int b, int d) {
+  const int left = sweep_block<kListCapacity<E>>(list.order, count + 1, kFewPoints, scratch.counts, [&](int a, int b, int d) {
+    const Turn quick = list.quick_turn(a, b, d, facts.magnitude, facts.weight_magnitude);
+    if (quick != Turn::undecided) return quick == Turn::up;
     return certified_vertex(chunk.row, list.point(a, chunk.error, chunk.weight_error),
                             list.point(b, chunk.error, chunk.weight_error),
                             list.point(d, chunk.error, chunk.weight_error));
@@ -409,8 +416,8 @@ __device__ void chunk_hull(const Chunk<E, Size>& chunk, const ChunkFacts& facts,
           return;
         }
       } else if constexpr (Size == kBlock) {
-        if (places.all < kListCapacity) {
-          chunk_hull_by_list(chunk, *scratch, candidates, places.before, places.all);
+        if (places.all < kListCapacity<E>) {
+          chunk_hull_by_list(chunk, facts, *scratch, candidates, places.before, places.all);
           return;
         }
       }

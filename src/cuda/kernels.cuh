@@ -21,6 +21,7 @@ struct RowShared {
   ChunkStorage<E, Size> storage;
   std::conditional_t<Size >= 32, HullScratch<E, Size >= 32 ? Size : 32>, char> hull;
   double edge_values[kBlock];
+  unsigned char state[kBlock / Size];
 };
 
 template <class E>
@@ -36,12 +37,10 @@ struct LongShared {
   SharedNode climbing;
 };
 
-// The hull of a chunk staged by its team, or a single point if it may not be fitted.
+// The hull of a chunk, staged before, or a single point if it may not be fitted.
 template <class E, int Size>
-__device__ ChunkFacts solve_chunk(Chunk<E, Size>& chunk, const Team<Size>& team,
-                                  HullScratch<E, Size>* scratch) {
-  stage(chunk);
-  Team<Size>::sync();
+__device__ ChunkFacts solve_staged_chunk(Chunk<E, Size>& chunk, const Team<Size>& team,
+                                         HullScratch<E, Size>* scratch) {
   const ChunkFacts facts = sum_tiles(chunk, team);
   if (facts.allowed) {
     chunk_hull(chunk, facts, team, scratch);
@@ -52,6 +51,78 @@ __device__ ChunkFacts solve_chunk(Chunk<E, Size>& chunk, const Team<Size>& team,
   return facts;
 }
 
+template <class E, int Size>
+__device__ ChunkFacts solve_chunk(Chunk<E, Size>& chunk, const Team<Size>& team,
+                                  HullScratch<E, Size>* scratch) {
+  stage(chunk);
+  Team<Size>::sync();
+  return solve_staged_chunk(chunk, team, scratch);
+}
+
+// Rows of equal length stand one after the other: the block carries them in and out together, so that
+// neighbouring threads touch neighbouring elements however short the rows are.
+template <class E, int Size>
+__device__ void fit_short_rectangle(const Plan<E>& plan, RowShared<E, Size>& shared, const Team<Size>& team) {
+  const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * Team<Size>::kTeams;
+  const std::int64_t rows_left = plan.rows - first_row;
+  const int rows = static_cast<int>(rows_left < Team<Size>::kTeams ? rows_left : Team<Size>::kTeams);
+  const int length = static_cast<int>(plan.row_length);
+  const int count = rows * length;
+  const std::int64_t base = first_row * length;
+  const float inverse = 1.0F / static_cast<float>(length);
+  // element / length, exact for such small numbers: the product is off by less than half of 1 / length.
+  const auto row_of = [&](int element) {
+    return static_cast<int>((static_cast<float>(element) + 0.5F) * inverse);
+  };
+  auto& storage = shared.storage;
+#pragma unroll 4
+  for (int e = static_cast<int>(threadIdx.x); e < count; e += kBlock) {
+    const int row = row_of(e);
+    const int slot = staged(e - row * length);
+    __pipeline_memcpy_async(storage.regions[row].values + slot, plan.elements.values + base + e,
+                            sizeof(typename E::Value));
+    if constexpr (E::kWeighted) {
+      __pipeline_memcpy_async(storage.regions[row].weights + slot, plan.elements.weights + base + e,
+                              sizeof(typename E::Weight));
+    }
+  }
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncthreads();
+
+  const int own = Team<Size>::index();
+  const std::int64_t begin = base + static_cast<std::int64_t>(own) * length;
+  bool refused = false;
+  bool totals = false;  // the fit is where the running totals were
+  if (own < rows) {
+    Chunk<E, Size> chunk{&storage, plan.elements.from(begin), 0, length};
+    HullScratch<E, Size>* scratch = nullptr;
+    if constexpr (Size >= 32) scratch = &shared.hull;
+    const ChunkFacts facts = solve_staged_chunk<E, Size>(chunk, team, scratch);
+    refused = !facts.allowed;
+    if (refused) {
+      write_refused<Size>(plan.output, begin, length, true);
+    } else {
+      fit_chunk(chunk, plan.output, begin, 0.0, 0.0, true, shared.edge_values);
+    }
+    totals = chunk.exact;
+  }
+  if (plan.output.fit == nullptr || plan.output.to_input_type == 0) return;
+  if (Team<Size>::rank() == 0) shared.state[own] = refused ? 2 : (totals ? 1 : 0);
+  __syncthreads();
+  auto* fit = static_cast<typename E::Value*>(plan.output.fit) + base;
+#pragma unroll 4
+  for (int e = static_cast<int>(threadIdx.x); e < count; e += kBlock) {
+    const int row = row_of(e);
+    const int slot = staged(e - row * length);
+    const int state = shared.state[row];
+    if (state == 0) fit[e] = storage.regions[row].values[slot];
+    if constexpr (!E::kWeighted) {
+      if (state == 1) fit[e] = static_cast<typename E::Value>(storage.regions[row].totals[slot]);
+    }
+  }
+}
+
 // Rows of at most 32 * Size elements, a team each, from running totals to fit. `row_class`: which list of
 // row numbers, where rows are ragged.
 template <class E, int Size>
@@ -59,6 +130,10 @@ __global__ void __launch_bounds__(kBlock, kResident<E, Size>) fit_short_rows(con
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<RowShared<E, Size>*>(memory);
   const Team<Size> team{&shared.storage.scratch};
+  if (Size < kBlock && plan.offsets == nullptr) {
+    fit_short_rectangle<E, Size>(plan, shared, team);
+    return;
+  }
   std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * Team<Size>::kTeams + Team<Size>::index();
   std::int64_t begin;
   std::int64_t length;
@@ -104,21 +179,23 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
   const auto places = team.scan(__popc(mask));
   const bool listed = places.all <= kBlock;
   if (listed) {
-    if (mask != 0) {
+    int place = places.before;
+    if (chunk.exact) {
+      for (std::uint32_t left = mask; left != 0; left &= left - 1) {
+        const int i = tile * kTile + __ffs(static_cast<int>(left)) - 1;
+        slot.places[place] = i;
+        slot.total_high[place++] = chunk.exact_total(i);
+      }
+    } else if (mask != 0) {
       DoubleDouble total = chunk.total_before(tile);
       DoubleDouble weight = chunk.weight_before(tile);
-      int place = places.before;
       const int last = 31 - __clz(static_cast<int>(mask));
       for (int k = 0;; ++k) {
         const int i = tile * kTile + k;
         if ((mask >> k & 1U) != 0) {
           slot.places[place] = i;
-          if (chunk.exact) {
-            slot.total_high[place] = chunk.exact_total(i);
-          } else {
-            slot.total_high[place] = total.high;
-            slot.total_low[place] = total.low;
-          }
+          slot.total_high[place] = total.high;
+          slot.total_low[place] = total.low;
           if constexpr (E::kWeighted) {
             slot.weight_high[place] = weight.high;
             slot.weight_low[place] = weight.low;
@@ -130,7 +207,7 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
           const TwoTerms product = two_product(chunk.weight(i), chunk.value(i));
           total = total + DoubleDouble{product.high, product.low};
           weight = weight + chunk.weight(i);
-        } else if (!chunk.exact) {
+        } else {
           total = total + chunk.value(i);
         }
       }

@@ -13,7 +13,7 @@
 
 namespace isofold::cuda {
 
-inline constexpr int kGatherCapacity = 1024;
+inline constexpr int kGatherCapacity = 2048;
 
 // What other blocks wrote is read past the first-level cache, which is not coherent.
 template <class T>
@@ -236,8 +236,9 @@ struct NodeChain {
 template <class E>
 struct NodeScratch {
   PointList<E::kWeighted, kGatherCapacity> list;
-  int counts[4 * kBlock / 32];
-  int live_count;
+  int counts[kGatherCapacity / 32];
+  int cut;  // some merge has removed a vertex
+  bool bends[kFanIn];
   std::int32_t live_chunks[kGatherCapacity];  // of the node, in order
   std::int16_t first_places[kGatherCapacity];
 };
@@ -362,7 +363,9 @@ __device__ __noinline__ bool merge_by_gathering(const Node<E>& node, const Team<
   const E row = node.plan.elements.from(node.place.row.begin);
   list.number(places.all + 1);
   const int left =
-      sweep_block<kGatherCapacity>(list.order, places.all + 1, scratch.counts, [&](int a, int b, int d) {
+      sweep_block<kGatherCapacity>(list.order, places.all + 1, kFewPoints, scratch.counts, [&](int a, int b, int d) {
+        const Turn quick = list.quick_turn(a, b, d, node.sums.magnitude, node.sums.weight_magnitude);
+        if (quick != Turn::undecided) return quick == Turn::up;
         return certified_vertex(row, list.point(a, errors.total, errors.weight),
                                 list.point(b, errors.total, errors.weight),
                                 list.point(d, errors.total, errors.weight));
@@ -434,15 +437,36 @@ __device__ __noinline__ void merge_pair(const Node<E>& node, std::int64_t first,
   }
 }
 
+// Whether the diagram bends up where one child ends and the next begins, between their vertices next to there.
 template <class E>
-__device__ void merge_by_bridges(const Node<E>& node) {
+__device__ __noinline__ bool joint_bends(const Node<E>& node, std::int64_t middle) {
+  const SpanErrors<E> errors(node.sums);
+  const NodeChain<E> chain{node, node.end(), errors.total, errors.weight};
+  const std::int64_t joint = middle * kLongChunk;
+  return chain.is_vertex(chain.point(chain.at_or_before(joint - 1)), chain.point(joint),
+                         chain.point(chain.at_or_after(joint + 1)));
+}
+
+// Pairwise, in five rounds. Joints that bend up from the start need no bridge as long as nothing has been cut.
+template <class E>
+__device__ void merge_by_bridges(const Node<E>& node, NodeScratch<E>& scratch) {
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const std::int64_t span = std::int64_t{1} << (5 * (node.level - 1));
+  if (threadIdx.x == 0) scratch.cut = 0;
+  for (int child = 1 + warp; child < kFanIn; child += kBlock / 32) {
+    const std::int64_t middle = node.first_chunk + child * span;
+    if (middle >= node.end_chunk) break;
+    const bool bends = joint_bends(node, middle);
+    if (threadIdx.x % 32 == 0) scratch.bends[child] = bends;
+  }
+  __syncthreads();
   for (int reach = 1; reach < kFanIn; reach *= 2) {
     for (int pair = warp; pair * 2 * reach + reach < kFanIn; pair += kBlock / 32) {
       const std::int64_t first = node.first_chunk + pair * 2 * reach * span;
       const std::int64_t middle = first + reach * span;
       if (middle >= node.end_chunk) break;
+      if (scratch.cut == 0 && scratch.bends[(2 * pair + 1) * reach]) continue;
+      scratch.cut = 1;
       const std::int64_t end = middle + reach * span;
       merge_pair(node, first, middle, end < node.end_chunk ? end : node.end_chunk);
     }
@@ -482,7 +506,7 @@ __device__ void climb(const Plan<E>& plan, const LongRowPlace& place, std::int64
     sum_children(node, number, shared);
     __threadfence();
     __syncthreads();
-    if (!merge_by_gathering(node, team, scratch)) merge_by_bridges(node);
+    if (!merge_by_gathering(node, team, scratch)) merge_by_bridges(node, scratch);
     children = (children + kFanIn - 1) / kFanIn;
   }
 }

@@ -57,11 +57,12 @@ __device__ double inner_edge_value(const Chunk<E, Size>& chunk, const Output& ou
   return certified_mean(chunk.row, chunk.origin + a, chunk.origin + b, total, weight, output.format);
 }
 
-// Writes fit and block starts of a chunk in shared memory. `base`: its first element in the batch.
+// Puts the fit of a chunk in shared memory, in the place of its values or totals; writes it and the block
+// starts where that does not do. `base`: its first element in the batch.
 // `incoming`: the value before its first vertex. `outgoing`: that after its last one, unless the chunk's end
 // is itself the next vertex (`ends_row`). Overwrites the staged values.
 template <class E, int Size>
-__device__ void write_chunk(const Chunk<E, Size>& chunk, const Output& output, std::int64_t base, double incoming, double outgoing,
+__device__ void fit_chunk(const Chunk<E, Size>& chunk, const Output& output, std::int64_t base, double incoming, double outgoing,
                             bool ends_row, double* edge_values) {
   using T = Team<Size>;
   const int tile = T::rank();
@@ -157,8 +158,17 @@ __device__ void write_chunk(const Chunk<E, Size>& chunk, const Output& output, s
       shown = clipped(output, sign * current + 0.0);
     }
   }
-  if (output.to_input_type == 0) return;
-  T::sync();
+}
+
+// The same, and writes it.
+template <class E, int Size>
+__device__ void write_chunk(const Chunk<E, Size>& chunk, const Output& output, std::int64_t base, double incoming,
+                            double outgoing, bool ends_row, double* edge_values) {
+  fit_chunk(chunk, output, base, incoming, outgoing, ends_row, edge_values);
+  if (output.fit == nullptr || output.to_input_type == 0) return;
+  const int tile = Team<Size>::rank();
+  auto* storage = chunk.storage;
+  Team<Size>::sync();
   auto* fit = static_cast<typename E::Value*>(output.fit) + base;
   if (E::kWeighted || !chunk.exact) {
 #pragma unroll 8

@@ -114,6 +114,18 @@ TEST_P(LongRows, AMillionWeightedElements) {
   check_with_reference(row);
 }
 
+TEST_P(LongRows, WeightsWhoseSumOverflows) {
+  std::uint64_t seed = 400;
+  for (const DataType type : {DataType::float64, DataType::float32}) {
+    for (const std::int64_t length : {300, 3000, 9001}) {
+      LongRow row = make_long_row(family(), length, {type, Weighting::overflowing, true, false, seed});
+      row.call.executor.threads = 2;
+      check_with_reference(row);
+      ++seed;
+    }
+  }
+}
+
 std::string test_name(const testing::TestParamInfo<FamilyName>& family) {
   std::string name(family.param.name);
   for (char& c : name) c = c == '-' ? '_' : c;

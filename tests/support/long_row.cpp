@@ -7,7 +7,7 @@ namespace isofold_test {
 namespace {
 
 constexpr const char* kWeightingNames[] = {"no weights", "weights 1 to 9", "weights e^-8 to e^8",
-                                           "any weights"};
+                                           "any weights", "weights whose sum overflows"};
 
 Doubles make_weights(Random& random, Weighting weighting, DataType type, std::int64_t length) {
   Doubles weights;
@@ -16,6 +16,11 @@ Doubles make_weights(Random& random, Weighting weighting, DataType type, std::in
     for (std::int64_t i = 0; i < length; ++i) {
       weights.push_back(weighting == Weighting::extreme ? quantize(type, std::exp(16 * random.unit() - 8))
                                                         : static_cast<double>(random.between(1, 9)));
+    }
+  }
+  if (weighting == Weighting::overflowing) {
+    for (std::int64_t i = 0; i < length; ++i) {
+      weights.push_back(quantize(type, largest_finite(type) * (0.5 + 0.5 * random.unit())));
     }
   }
   return weights;

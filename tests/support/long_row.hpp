@@ -19,7 +19,7 @@ struct LongRow {
   [[nodiscard]] OracleRow oracle_row() const;
 };
 
-enum class Weighting { none, ones_to_nine, extreme, any };
+enum class Weighting { none, ones_to_nine, extreme, any, overflowing };
 
 struct LongRowOptions {
   DataType type = DataType::float64;

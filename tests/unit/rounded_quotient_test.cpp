@@ -134,6 +134,15 @@ TEST(Quotients, AnyErrorWithinTheCertificateGivesTheSameRounding) {
   }
 }
 
+TEST(Quotients, ADenominatorKnownTooPoorlyDecidesNothing) {
+  // The pair says 1e-420 over nothing like what the sum may be: its error exceeds it.
+  const isofold::CertifiedSum numerator{{0x1p440, 0.0}, 0.0};
+  const isofold::CertifiedSum denominator{{0x1p860, 0.0}, 0x1p872};
+  EXPECT_FALSE(isofold::certified_quotient(numerator, denominator, isofold::kFloat32).decided);
+  const isofold::CertifiedSum good{{0x1p860, 0.0}, 0x1p800};
+  EXPECT_TRUE(isofold::certified_quotient(numerator, good, isofold::kFloat32).decided);
+}
+
 TEST(Formats, RoundOnce) {
   Random random(724);
   for (int k = 0; k < 50000; ++k) {

@@ -1,0 +1,39 @@
+#!/bin/bash
+# scripts/gpu_check.sh [--tests-only] [--build DIR]
+#
+# On a machine with a GPU: builds the CUDA executor for it (a C++ compiler, CMake and the CUDA toolkit are all that is
+# needed), compares it with the CPU executor bit by bit, runs compute-sanitizer on a small set, times it, and writes
+# bench/results/gpu-<date>.json.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build=build/gpu
+tests_only=0
+while (($#)); do
+  case "$1" in
+    --tests-only) tests_only=1 ;;
+    --build) build="$2"; shift ;;
+    *) echo "usage: scripts/gpu_check.sh [--tests-only] [--build DIR]" >&2; exit 2 ;;
+  esac
+  shift
+done
+
+generator=()
+if command -v ninja >/dev/null; then generator=(-G Ninja); fi
+cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DISOFOLD_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native \
+  -DISOFOLD_BUILD_TESTS=OFF -DISOFOLD_BUILD_GPU_TESTS=ON -DISOFOLD_CURVES=OFF -DISOFOLD_INSTALL=OFF
+cmake --build "$build" -j "$(nproc)"
+
+tester="$build/tests/cuda/gpu_tester"
+"$tester" --cases tests/data/isotonic_cases.json --batches 200 --longest 10000000
+if ((tests_only)); then exit 0; fi
+
+for tool in memcheck racecheck initcheck synccheck; do
+  echo "==== compute-sanitizer $tool"
+  compute-sanitizer --tool "$tool" --error-exitcode 3 "$tester" --batches 3 --longest 9001 --seed 5
+done
+
+mkdir -p bench/results
+result="bench/results/gpu-$(date +%F).json"
+"$build/tests/cuda/time_gpu" --json "$result" --commit "${ISOFOLD_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}"
+echo "wrote $result"
