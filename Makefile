@@ -119,7 +119,7 @@ sdist-test: $(VENV)/.created
 
 # ---- Lint ---------------------------------------------------------------------------------------------------------
 
-CPP_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp')
+CPP_FILES = $(shell git ls-files --cached --others --exclude-standard -- '*.cpp' '*.hpp' '*.cu' '*.cuh')
 PYTHON_FILES = $(wildcard python scripts tests examples bench)
 
 $(VENV)/.dev: pyproject.toml $(VENV)/.build-requirements

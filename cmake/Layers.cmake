@@ -1,7 +1,7 @@
-# isofold_add_layer(NAME [DEPENDS layer...])
+# isofold_add_layer(NAME [DEPENDS layer...] [SOURCES file...])
 #
-# One target a layer, named isofold_NAME, from the .cpp files beside the calling CMakeLists.txt: an object library, or an
-# interface when the layer is headers only. New files are found without touching CMake. When tests are built, the same
+# One target a layer, named isofold_NAME, from the .cpp files beside the calling CMakeLists.txt unless SOURCES says
+# otherwise: an object library, or an interface when the layer is headers only. New files are found without touching CMake. When tests are built, the same
 # sources are compiled once more as isofold_NAME_counted, with the counters on, for the white-box tests.
 
 set(ISOFOLD_FLAVOURS "plain")
@@ -38,8 +38,11 @@ function(isofold_internal_settings target scope flavour)
 endfunction()
 
 function(isofold_add_layer name)
-  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "DEPENDS")
+  cmake_parse_arguments(PARSE_ARGV 1 layer "" "" "DEPENDS;SOURCES")
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  if(layer_SOURCES)
+    set(sources ${layer_SOURCES})
+  endif()
   foreach(flavour IN LISTS ISOFOLD_FLAVOURS)
     isofold_flavour_suffix(${flavour} suffix)
     set(target isofold_${name}${suffix})

@@ -28,7 +28,9 @@ BESIDE = frozenset({"curves"})
 
 SOURCES = frozenset({".hpp", ".cpp", ".h", ".cuh", ".cu", ".inl"})
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?P<open>["<])(?P<path>[^">]+)[">]')
-LAYER_TARGET = re.compile(r"isofold_add_layer\(\s*(?P<name>\w+)(?:\s+DEPENDS\s+(?P<depends>[\w\s]+?))?\s*\)")
+LAYER_TARGET = re.compile(
+    r"isofold_add_layer\(\s*(?P<name>\w+)(?:\s+DEPENDS\s+(?P<depends>[\w\s]+?))?(?:\s+SOURCES\s[^)]*)?\s*\)"
+)
 
 
 def source_files(folder: Path) -> list[Path]:

@@ -30,7 +30,7 @@ if ((tests_only)); then exit 0; fi
 
 for tool in memcheck racecheck initcheck synccheck; do
   echo "==== compute-sanitizer $tool"
-  compute-sanitizer --tool "$tool" --error-exitcode 3 "$tester" --batches 3 --longest 9001 --seed 5
+  compute-sanitizer --tool "$tool" --error-exitcode 3 "$tester" --batches 3 --longest 9001 --seed 5 --streams 0
 done
 
 mkdir -p bench/results

@@ -1,5 +1,5 @@
-// Times the CUDA executor beside a device copy of its input, in one run: medians and quartiles of event times,
-// outputs and scratch allocated before. Prints a table and, with --json FILE, writes the figures.
+// Times the CUDA executor beside a device copy of its input, in one run: medians and quartiles of event
+// times, outputs and scratch allocated before. Prints a table and, with --json FILE, writes the figures.
 //
 //   time_gpu [--json FILE] [--only SHAPE] [--repeats N] [--largest N] [--commit ID]
 #include <cuda_runtime.h>
@@ -77,7 +77,8 @@ void run(const Work& work, const Options& options, std::string& lines) {
   std::vector<V> typed_weights;
   typed.reserve(static_cast<std::size_t>(total));
   // A few different rows, repeated: generating 1e8 normals a cell would take longer than measuring.
-  const std::int64_t distinct = std::min<std::int64_t>(work.rows, std::max<std::int64_t>(1, 4000000 / work.length));
+  const std::int64_t distinct =
+      std::min<std::int64_t>(work.rows, std::max<std::int64_t>(1, 4000000 / work.length));
   for (std::int64_t r = 0; r < distinct; ++r) {
     fill_shape(work.shape, work.length, static_cast<std::uint64_t>(r + 1), work.single, values, weights);
     typed.insert(typed.end(), values.begin(), values.end());
@@ -87,7 +88,8 @@ void run(const Work& work, const Options& options, std::string& lines) {
     const auto from = static_cast<std::ptrdiff_t>((r % distinct) * work.length);
     typed.insert(typed.end(), typed.begin() + from, typed.begin() + from + work.length);
     if (!weights.empty()) {
-      typed_weights.insert(typed_weights.end(), typed_weights.begin() + from, typed_weights.begin() + from + work.length);
+      typed_weights.insert(typed_weights.end(), typed_weights.begin() + from,
+                           typed_weights.begin() + from + work.length);
     }
   }
   if (work.weighted && weights.empty()) {
@@ -127,16 +129,17 @@ void run(const Work& work, const Options& options, std::string& lines) {
   cudaStreamDestroy(stream);
   std::printf("%-16s %9lld x %-10lld %s%s  %8.3f ms (%.3f-%.3f)  copy %7.3f  ratio %6.2f  scratch %.2fx\n",
               work.shape.c_str(), static_cast<long long>(work.rows), static_cast<long long>(work.length),
-              work.single ? "f32" : "f64", typed_weights.empty() ? "  " : " w", fitted.median, fitted.low, fitted.high,
-              copy.median, fitted.median / copy.median,
+              work.single ? "f32" : "f64", typed_weights.empty() ? "  " : " w", fitted.median, fitted.low,
+              fitted.high, copy.median, fitted.median / copy.median,
               static_cast<double>(bytes) / static_cast<double>(typed.size() * sizeof(V)));
   char line[512];
-  std::snprintf(line, sizeof line,
-                "    {\"shape\": \"%s\", \"rows\": %lld, \"length\": %lld, \"dtype\": \"%s\", \"weighted\": %s, "
-                "\"ms\": [%.5f, %.5f, %.5f], \"copy_ms\": [%.5f, %.5f, %.5f], \"scratch_bytes\": %lld}",
-                work.shape.c_str(), static_cast<long long>(work.rows), static_cast<long long>(work.length),
-                work.single ? "float32" : "float64", typed_weights.empty() ? "false" : "true", fitted.low,
-                fitted.median, fitted.high, copy.low, copy.median, copy.high, static_cast<long long>(bytes));
+  std::snprintf(
+      line, sizeof line,
+      "    {\"shape\": \"%s\", \"rows\": %lld, \"length\": %lld, \"dtype\": \"%s\", \"weighted\": %s, "
+      "\"ms\": [%.5f, %.5f, %.5f], \"copy_ms\": [%.5f, %.5f, %.5f], \"scratch_bytes\": %lld}",
+      work.shape.c_str(), static_cast<long long>(work.rows), static_cast<long long>(work.length),
+      work.single ? "float32" : "float64", typed_weights.empty() ? "false" : "true", fitted.low,
+      fitted.median, fitted.high, copy.low, copy.median, copy.high, static_cast<long long>(bytes));
   lines += (lines.empty() ? "" : ",\n") + std::string(line);
 }
 
@@ -153,11 +156,12 @@ int main(int argc, char** argv) {
     if (option == "--largest") options.largest = std::atoll(argv[i + 1]);
   }
   std::vector<Work> all;
-  for (const char* shape : {"noise", "labels", "decreasing", "constant", "increasing", "tens", "half", "sawtooth5003",
-                            "sawtooth1e5", "cliff", "mirrored_cliff"}) {
+  for (const char* shape : {"noise", "labels", "decreasing", "constant", "increasing", "tens", "half",
+                            "sawtooth5003", "sawtooth1e5", "cliff", "mirrored_cliff"}) {
     all.push_back({shape, 1, 100000000, true, false});
   }
-  for (const std::int64_t length : {10000000LL, 1000000LL, 100000LL}) all.push_back({"noise", 1, length, true, false});
+  for (const std::int64_t length : {10000000LL, 1000000LL, 100000LL})
+    all.push_back({"noise", 1, length, true, false});
   all.push_back({"increasing", 1, 10000000, true, false});
   for (const char* shape : {"noise", "increasing"}) {
     for (const auto& [rows, length] : std::vector<std::pair<std::int64_t, std::int64_t>>{

@@ -14,7 +14,7 @@
 namespace isofold::cuda {
 
 template <int Size>
-inline constexpr int kChunk = Size* kTile;
+inline constexpr int kChunk = Size * kTile;
 
 // Where element i of a block's tiles stands: a column of padding keeps a warp's tiles in different banks.
 __device__ inline int staged(int i) { return i + (i >> 5); }
@@ -129,9 +129,7 @@ struct Chunk {
     return {};
   }
 
-  __device__ std::int64_t at_or_before(std::int64_t i) const {
-    return VertexMask(&mask(0)).previous(i);
-  }
+  __device__ std::int64_t at_or_before(std::int64_t i) const { return VertexMask(&mask(0)).previous(i); }
   __device__ std::int64_t at_or_after(std::int64_t i) const {
     if (i >= length) return length;
     const std::uint32_t* words = &mask(0);
@@ -194,8 +192,8 @@ struct CertifiedChain {
   __device__ std::int64_t at_or_after(std::int64_t i) const { return chunk.at_or_after(i); }
 };
 
-// Copies the chunk's elements into shared memory, neighbouring threads neighbouring elements, all in flight at
-// once.
+// Copies the chunk's elements into shared memory, neighbouring threads neighbouring elements, all in flight
+// at once.
 template <class E, int Size>
 __device__ void stage(const Chunk<E, Size>& chunk) {
   auto& region = chunk.storage->region();

@@ -8,8 +8,8 @@
 
 namespace isofold::cuda {
 
-// One thread a row. A row whose own offsets, or whose neighbours', do not rise within [0, total] is refused: it
-// comes out NaN where it lies inside the batch.
+// One thread a row. A row whose own offsets, or whose neighbours', do not rise within [0, total] is refused:
+// it comes out NaN where it lies inside the batch.
 template <class E>
 __global__ void __launch_bounds__(kBlock) classify_rows(const Plan<E> plan) {
   __shared__ LongRow long_rows[kBlock];
@@ -27,8 +27,8 @@ __global__ void __launch_bounds__(kBlock) classify_rows(const Plan<E> plan) {
   if (row < plan.rows) {
     const std::int64_t begin = plan.offsets[row];
     const std::int64_t end = plan.offsets[row + 1];
-    const bool rises = begin >= 0 && begin <= end && end <= plan.total &&
-                       (row != 0 || begin == 0) && (row + 1 != plan.rows || end == plan.total) &&
+    const bool rises = begin >= 0 && begin <= end && end <= plan.total && (row != 0 || begin == 0) &&
+                       (row + 1 != plan.rows || end == plan.total) &&
                        (row == 0 || plan.offsets[row - 1] <= begin) &&
                        (row + 1 == plan.rows || end <= plan.offsets[row + 2]);
     const std::int64_t length = end - begin;
@@ -52,7 +52,8 @@ __global__ void __launch_bounds__(kBlock) classify_rows(const Plan<E> plan) {
       const int lane = static_cast<int>(threadIdx.x) % 32;
       const int leader = __ffs(static_cast<int>(peers)) - 1;
       unsigned long long first = 0;
-      if (lane == leader) first = atomicAdd(plan.counts + row_class, static_cast<unsigned long long>(__popc(peers)));
+      if (lane == leader)
+        first = atomicAdd(plan.counts + row_class, static_cast<unsigned long long>(__popc(peers)));
       first = __shfl_sync(peers, first, leader);
       plan.class_rows[row_class][first + __popc(peers & ((1U << lane) - 1U))] = row;
     }

@@ -33,8 +33,8 @@ struct Elements {
   }
 };
 
-// Exponents of the lowest bit of a decoded double that holds a number of the type (its mantissa ends in zeros),
-// and of the power of two above the largest.
+// Exponents of the lowest bit of a decoded double that holds a number of the type (its mantissa ends in
+// zeros), and of the power of two above the largest.
 template <class T>
 inline constexpr int kLowest = std::is_same_v<T, float> ? -201 : (std::is_same_v<T, double> ? -1074 : -52);
 template <class T>

@@ -17,7 +17,7 @@ inline constexpr int kFewPoints = 32;           // the same of points with pairs
 // Points with their pairs of totals in a chunk.
 template <class E>
 inline constexpr int kListCapacity = !E::kWeighted && sizeof(typename E::Value) == 4 ? 256 : 512;
-inline constexpr int kRefinedVertices = 80;    // where warps find more, their polylines are joined as they are
+inline constexpr int kRefinedVertices = 80;  // where warps find more, their polylines are joined as they are
 
 // Shared memory of a team that filters.
 template <class E, int Size>
@@ -113,9 +113,7 @@ __device__ std::uint32_t exact_tile_chain(const Chunk<E, Size>& chunk, std::uint
       [&](int a, int b) {
         return LightEdge{b - a, chunk.exact_total(begin + b) - chunk.exact_total(begin + a)};
       },
-      [](const LightEdge& a, const LightEdge& b) {
-        return LightEdge{a.count + b.count, a.total + b.total};
-      },
+      [](const LightEdge& a, const LightEdge& b) { return LightEdge{a.count + b.count, a.total + b.total}; },
       [](const LightEdge& ab, const LightEdge& bd, int, int, int) {
         return compare_products(bd.total, ab.count, ab.total, bd.count) > 0;
       });
@@ -239,8 +237,7 @@ __device__ VertexMask coarse_polyline(const Chunk<E, Size>& chunk, HullScratch<E
       steepest_left = -INFINITY;
       flattest_right = INFINITY;
       for (int i = 0; i < place; ++i) {
-        steepest_left =
-            fmaxf(steepest_left, __fdividef(scratch.coarse_q[i] - qf, scratch.coarse_x[i] - xf));
+        steepest_left = fmaxf(steepest_left, __fdividef(scratch.coarse_q[i] - qf, scratch.coarse_x[i] - xf));
       }
       for (int i = place + 1; i < all; ++i) {
         flattest_right =
@@ -265,9 +262,9 @@ __device__ VertexMask coarse_polyline(const Chunk<E, Size>& chunk, HullScratch<E
 // totals off by at most 2^-53 M: 2^-45 M is more than it can be off. Where totals are pairs, a tile's running
 // height is off by at most 33 u B besides, B the sum of its terms' magnitudes, u = 2^-53; 2^-44 B is above
 // that. A slope that underflows is off by 2^-1075, at
-// most 2^-1060 times the width in height. Weighted abscissae are differences of pairs, relative error below 2^-47 where the chord is wider than
-// 2^-40 of the chunk: at most 2^-44 M in height; narrower chords are not used. Tests read !(height >
-// threshold), so that a NaN or an infinity keeps the point.
+// most 2^-1060 times the width in height. Weighted abscissae are differences of pairs, relative error below
+// 2^-47 where the chord is wider than 2^-40 of the chunk: at most 2^-44 M in height; narrower chords are not
+// used. Tests read !(height > threshold), so that a NaN or an infinity keeps the point.
 template <class E, int Size>
 __device__ std::uint32_t filter_points(const Chunk<E, Size>& chunk, const ChunkFacts& facts,
                                        HullScratch<E, Size>& scratch) {
@@ -359,8 +356,8 @@ __device__ void chunk_hull_by_positions(const Chunk<E, Size>& chunk, HullScratch
 // The same where totals are pairs.
 template <class E>
 __device__ __noinline__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, const ChunkFacts& facts,
-                                                HullScratch<E, kBlock>& scratch,
-                                   std::uint32_t candidates, int place, int count) {
+                                                HullScratch<E, kBlock>& scratch, std::uint32_t candidates,
+                                                int place, int count) {
   auto& list = scratch.list;
   const int tile = static_cast<int>(threadIdx.x);
   auto* storage = chunk.storage;
@@ -387,13 +384,14 @@ __device__ __noinline__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, c
   storage->mask[tile] = 0;
   __syncthreads();
   list.number(count + 1);
-  const int left = sweep_block<kListCapacity<E>>(list.order, count + 1, kFewPoints, scratch.counts, [&](int a, int b, int d) {
-    const Turn quick = list.quick_turn(a, b, d, facts.magnitude, facts.weight_magnitude);
-    if (quick != Turn::undecided) return quick == Turn::up;
-    return certified_vertex(chunk.row, list.point(a, chunk.error, chunk.weight_error),
-                            list.point(b, chunk.error, chunk.weight_error),
-                            list.point(d, chunk.error, chunk.weight_error));
-  });
+  const int left = sweep_block<kListCapacity<E>>(
+      list.order, count + 1, kFewPoints, scratch.counts, [&](int a, int b, int d) {
+        const Turn quick = list.quick_turn(a, b, d, facts.magnitude, facts.weight_magnitude);
+        if (quick != Turn::undecided) return quick == Turn::up;
+        return certified_vertex(chunk.row, list.point(a, chunk.error, chunk.weight_error),
+                                list.point(b, chunk.error, chunk.weight_error),
+                                list.point(d, chunk.error, chunk.weight_error));
+      });
   for (int i = tile; i < left - 1; i += kBlock) {
     const int at = static_cast<int>(list.index[list.order[i]] - chunk.origin);
     atomicOr(&storage->mask[at / kTile], 1U << (at % kTile));

@@ -16,7 +16,8 @@ cudaError_t launch_isotonic_regression(const Plan<E>& plan, std::int64_t zeroed,
 namespace {
 
 Status failed(cudaError_t error, const char* what) {
-  const StatusCode code = error == cudaErrorMemoryAllocation ? StatusCode::out_of_memory : StatusCode::device_error;
+  const StatusCode code =
+      error == cudaErrorMemoryAllocation ? StatusCode::out_of_memory : StatusCode::device_error;
   return {code, std::string(what) + ": " + cudaGetErrorString(error), -1, -1};
 }
 

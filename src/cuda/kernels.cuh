@@ -13,8 +13,10 @@ namespace isofold::cuda {
 
 // Blocks that shall fit on a multiprocessor at once, as shared memory allows.
 template <class E, int Size>
-inline constexpr int kResident = E::kWeighted && sizeof(typename E::Value) == 8 ? 1
-                                 : (Size < kBlock || E::kWeighted || sizeof(typename E::Value) == 8 ? 2 : 3);
+inline constexpr int kResident =
+    E::kWeighted && sizeof(typename E::Value) == 8
+        ? 1
+        : (Size < kBlock || E::kWeighted || sizeof(typename E::Value) == 8 ? 2 : 3);
 
 template <class E, int Size>
 struct RowShared {
@@ -126,7 +128,8 @@ __device__ void fit_short_rectangle(const Plan<E>& plan, RowShared<E, Size>& sha
 // Rows of at most 32 * Size elements, a team each, from running totals to fit. `row_class`: which list of
 // row numbers, where rows are ragged.
 template <class E, int Size>
-__global__ void __launch_bounds__(kBlock, kResident<E, Size>) fit_short_rows(const Plan<E> plan, int row_class) {
+__global__ void __launch_bounds__(kBlock, kResident<E, Size>)
+    fit_short_rows(const Plan<E> plan, int row_class) {
   extern __shared__ __align__(16) unsigned char memory[];
   auto& shared = *reinterpret_cast<RowShared<E, Size>*>(memory);
   const Team<Size> team{&shared.storage.scratch};
@@ -163,9 +166,7 @@ __device__ Chunk<E, kBlock> long_chunk(const Plan<E>& plan, const LongRowPlace& 
                                        ChunkStorage<E, kBlock>* storage) {
   const std::int64_t origin = number * kLongChunk;
   const std::int64_t left = place.row.length - origin;
-  return {storage,
-          plan.elements.from(place.row.begin),
-          origin,
+  return {storage, plan.elements.from(place.row.begin), origin,
           static_cast<int>(left < kLongChunk ? left : kLongChunk)};
 }
 
@@ -369,10 +370,9 @@ __global__ void __launch_bounds__(32 * kEdgesABlock) value_edges(const Plan<E> p
     weight = {to.weight.value - from.weight.value, from.weight.error + to.weight.error};
   }
   if (threadIdx.x % 32 != 0) return;
-  plan.chunks[id].outgoing =
-      certified_mean(plan.elements.from(place.row.begin), a, b,
-                     {to.total.value - from.total.value, from.total.error + to.total.error}, weight,
-                     plan.output.format);
+  plan.chunks[id].outgoing = certified_mean(
+      plan.elements.from(place.row.begin), a, b,
+      {to.total.value - from.total.value, from.total.error + to.total.error}, weight, plan.output.format);
 }
 
 template <class E>

@@ -30,8 +30,8 @@ class Carver {
   std::int64_t used_ = 0;
 };
 
-// Places the plan's scratch in `memory`; the first bytes, whose number is returned in `zeroed`, must be zeroed
-// before a run. Returns the size of it all.
+// Places the plan's scratch in `memory`; the first bytes, whose number is returned in `zeroed`, must be
+// zeroed before a run. Returns the size of it all.
 template <class E>
 std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   Carver carver(memory);
@@ -47,9 +47,7 @@ std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   }
   plan.long_rows_bound = long_rows;
   plan.chunks_bound = chunks;
-  const auto nodes = [&](int level) {
-    return chunks == 0 ? 0 : (chunks >> (5 * level)) + long_rows + 1;
-  };
+  const auto nodes = [&](int level) { return chunks == 0 ? 0 : (chunks >> (5 * level)) + long_rows + 1; };
   plan.counts = carver.take<unsigned long long>(ragged ? kClasses + 1 : 0);
   plan.refused = carver.take<int>(long_rows);
   for (int level = 1; level < kLevels; ++level) plan.arrivals[level] = carver.take<int>(nodes(level));
@@ -91,7 +89,8 @@ cudaError_t launch_short_rows(const Plan<E>& plan, int row_class, std::int64_t r
   if (rows == 0) return cudaSuccess;
   using Shared = RowShared<E, Size>;
   if (const cudaError_t error = prepare<Shared>(fit_short_rows<E, Size>); error != cudaSuccess) return error;
-  fit_short_rows<E, Size><<<blocks_for(rows, kBlock / Size), kBlock, sizeof(Shared), stream>>>(plan, row_class);
+  fit_short_rows<E, Size>
+      <<<blocks_for(rows, kBlock / Size), kBlock, sizeof(Shared), stream>>>(plan, row_class);
   return cudaGetLastError();
 }
 

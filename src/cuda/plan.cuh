@@ -45,9 +45,9 @@ struct ChunkRecord {
   int last;
   int first_ordinal;
   int last_ordinal;
-  int count;      // vertices listed; 0: the vertices are the bits of a mask
-  int exact;      // running totals inside are exact as doubles
-  double error;   // of the pairs inside
+  int count;     // vertices listed; 0: the vertices are the bits of a mask
+  int exact;     // running totals inside are exact as doubles
+  double error;  // of the pairs inside
   double weight_error;
   double outgoing;  // the value of the edge that leaves the last vertex
 };
@@ -100,7 +100,7 @@ struct Plan {
   ChunkRecord* chunks;
   SpanSums* sums[kLevels];
   Base* bases[kLevels];
-  std::uint32_t* live;  // a word a node of level 1: its chunks that still have vertices
+  std::uint32_t* live;        // a word a node of level 1: its chunks that still have vertices
   std::int32_t* live_before;  // a node of level 1: the last live chunk before its own, in the row
   std::int32_t* live_after;   // the first one after its own, or the row's number of chunks
   int* arrivals[kLevels];

@@ -16,8 +16,8 @@ namespace isofold::cuda {
 // left. One warp. `is_vertex(a, b, d)` takes numbers.
 //
 // A round compacts 32 numbers towards the front, so it never writes where a later round has yet to read; it
-// judges by the list as it stands, whose front is compacted already: a neighbour is a point of the diagram all
-// the same.
+// judges by the list as it stands, whose front is compacted already: a neighbour is a point of the diagram
+// all the same.
 template <class IsVertex>
 __device__ int sweep_warp(std::uint16_t* order, int count, IsVertex is_vertex) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -35,6 +35,7 @@ __device__ int sweep_warp(std::uint16_t* order, int count, IsVertex is_vertex) {
       const bool inner = i > 0 && i < count - 1;
       const bool stays = present && (!inner || is_vertex(previous, mine, next));
       const unsigned alive = __ballot_sync(0xffffffffU, stays);
+      __syncwarp();
       if (stays) order[left + __popc(alive & ((1U << lane) - 1U))] = mine;
       left += __popc(alive);
       __syncwarp();
@@ -44,8 +45,8 @@ __device__ int sweep_warp(std::uint16_t* order, int count, IsVertex is_vertex) {
   }
 }
 
-// The same by the whole block, which one warp relieves once no more than `few` are left. `counts`: shared, one
-// entry a warp and round.
+// The same by the whole block, which one warp relieves once no more than `few` are left. `counts`: shared,
+// one entry a warp and round.
 template <int Capacity, class IsVertex>
 __device__ int sweep_block(std::uint16_t* order, int count, int few, int* counts, IsVertex is_vertex) {
   static_assert(Capacity / kBlock <= 32);
@@ -71,7 +72,8 @@ __device__ int sweep_block(std::uint16_t* order, int count, int few, int* counts
       if (lane == 0) counts[r * kWarps + warp] = __popc(ballot);
     }
     if (__syncthreads_or(died) == 0) return count;
-    // A round's numbers move to the front, never past its own start: each is read before it can be overwritten.
+    // A round's numbers move to the front, never past its own start: each is read before it can be
+    // overwritten.
     int left = 0;
 #pragma unroll 1
     for (int r = 0; r < rounds; ++r) {
@@ -138,7 +140,8 @@ struct PointList {
     const double s_bd = total_high[d] - total_high[b];
     const double rise = w_ab * s_bd;
     const double fall = s_ab * w_bd;
-    // The formula of turn.hpp with errors of 2^-51 M in s and 2^-51 W in w, those of the differences included.
+    // The formula of turn.hpp with errors of 2^-51 M in s and 2^-51 W in w, those of the differences
+    // included.
     double bound = 0x1p-50 * magnitude * (w_ab + w_bd) + 0x1p-50 * (fabs(rise) + fabs(fall)) + 0x1p-1000;
     if constexpr (Weighted) {
       bound += 0x1p-50 * weight_magnitude * (fabs(s_ab) + fabs(s_bd) + 0x1p-48 * magnitude) +
@@ -151,7 +154,8 @@ struct PointList {
   }
   // All points, in order; the whole block, in step afterwards once it sweeps.
   __device__ void number(int count) {
-    for (int i = static_cast<int>(threadIdx.x); i < count; i += kBlock) order[i] = static_cast<std::uint16_t>(i);
+    for (int i = static_cast<int>(threadIdx.x); i < count; i += kBlock)
+      order[i] = static_cast<std::uint16_t>(i);
   }
 };
 

@@ -78,8 +78,9 @@ struct Team {
     Sum all;
   };
   __device__ Scan<double> scan(double x) const {
-    return scan_impl<double>(x, [](double v, int d, unsigned m) { return __shfl_up_sync(m, v, d, kWidth()); },
-                             [](double v, int l, unsigned m) { return __shfl_sync(m, v, l, kWidth()); });
+    return scan_impl<double>(
+        x, [](double v, int d, unsigned m) { return __shfl_up_sync(m, v, d, kWidth()); },
+        [](double v, int l, unsigned m) { return __shfl_sync(m, v, l, kWidth()); });
   }
   __device__ Scan<DoubleDouble> scan(DoubleDouble x) const {
     return scan_impl<DoubleDouble>(
@@ -92,8 +93,9 @@ struct Team {
         });
   }
   __device__ Scan<int> scan(int x) const {
-    return scan_impl<int>(x, [](int v, int d, unsigned m) { return __shfl_up_sync(m, v, d, kWidth()); },
-                          [](int v, int l, unsigned m) { return __shfl_sync(m, v, l, kWidth()); });
+    return scan_impl<int>(
+        x, [](int v, int d, unsigned m) { return __shfl_up_sync(m, v, d, kWidth()); },
+        [](int v, int l, unsigned m) { return __shfl_sync(m, v, l, kWidth()); });
   }
 
  private:

@@ -35,12 +35,9 @@ __device__ T load_fresh(const T* address) {
 }
 
 __device__ inline SpanSums operator+(const SpanSums& a, const SpanSums& b) {
-  return {a.total + b.total,
-          a.weight + b.weight,
-          a.magnitude + b.magnitude,
-          a.weight_magnitude + b.weight_magnitude,
-          min(a.unit, b.unit),
-          min(a.weight_unit, b.weight_unit)};
+  return {a.total + b.total,         a.weight + b.weight,
+          a.magnitude + b.magnitude, a.weight_magnitude + b.weight_magnitude,
+          min(a.unit, b.unit),       min(a.weight_unit, b.weight_unit)};
 }
 
 template <class E>
@@ -70,7 +67,9 @@ struct Node {
   __device__ ChunkRecord record(std::int64_t chunk) const {
     return load_fresh(plan.chunks + place.row.first_chunk + chunk);
   }
-  __device__ const Slot<E>& slot(std::int64_t chunk) const { return plan.slots[place.row.first_chunk + chunk]; }
+  __device__ const Slot<E>& slot(std::int64_t chunk) const {
+    return plan.slots[place.row.first_chunk + chunk];
+  }
   __device__ std::uint32_t* live_word(std::int64_t chunk) const {
     return plan.live + node_id(place, 1, chunk / kFanIn);
   }
@@ -274,7 +273,8 @@ __device__ void sum_children(Node<E>& node, std::int64_t number, SharedNode* sha
       if (lane >= step) inclusive = lower + inclusive;
     }
     Base base;
-    base.total = {__shfl_up_sync(kAll, inclusive.total.high, 1), __shfl_up_sync(kAll, inclusive.total.low, 1)};
+    base.total = {__shfl_up_sync(kAll, inclusive.total.high, 1),
+                  __shfl_up_sync(kAll, inclusive.total.low, 1)};
     base.weight = {__shfl_up_sync(kAll, inclusive.weight.high, 1),
                    __shfl_up_sync(kAll, inclusive.weight.low, 1)};
     if (lane == 0) base = {};
@@ -292,7 +292,8 @@ __device__ void sum_children(Node<E>& node, std::int64_t number, SharedNode* sha
 
 // The node's hull from a gathered list of its vertices, if they are few. Returns whether they were.
 template <class E>
-__device__ __noinline__ bool merge_by_gathering(const Node<E>& node, const Team<kBlock>& team, NodeScratch<E>& scratch) {
+__device__ __noinline__ bool merge_by_gathering(const Node<E>& node, const Team<kBlock>& team,
+                                                NodeScratch<E>& scratch) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t chunks = node.end_chunk - node.first_chunk;
   const std::int64_t share = (chunks + kBlock - 1) / kBlock;
@@ -301,7 +302,8 @@ __device__ __noinline__ bool merge_by_gathering(const Node<E>& node, const Team<
   const auto for_each_live = [&](auto&& visit) {
     for (std::int64_t chunk = begin; chunk < end;) {
       std::uint32_t word = __ldcg(node.live_word(chunk)) >> (chunk % 32);
-      const std::int64_t stop = min(static_cast<long long>((chunk / 32 + 1) * 32), static_cast<long long>(end));
+      const std::int64_t stop =
+          min(static_cast<long long>((chunk / 32 + 1) * 32), static_cast<long long>(end));
       for (; chunk < stop && word != 0; ++chunk, word >>= 1) {
         if ((word & 1U) != 0) visit(chunk);
       }
@@ -362,8 +364,8 @@ __device__ __noinline__ bool merge_by_gathering(const Node<E>& node, const Team<
   const SpanErrors<E> errors(node.sums);
   const E row = node.plan.elements.from(node.place.row.begin);
   list.number(places.all + 1);
-  const int left =
-      sweep_block<kGatherCapacity>(list.order, places.all + 1, kFewPoints, scratch.counts, [&](int a, int b, int d) {
+  const int left = sweep_block<kGatherCapacity>(
+      list.order, places.all + 1, kFewPoints, scratch.counts, [&](int a, int b, int d) {
         const Turn quick = list.quick_turn(a, b, d, node.sums.magnitude, node.sums.weight_magnitude);
         if (quick != Turn::undecided) return quick == Turn::up;
         return certified_vertex(row, list.point(a, errors.total, errors.weight),
@@ -395,14 +397,14 @@ __device__ __noinline__ bool merge_by_gathering(const Node<E>& node, const Team<
 
 // Links two neighbouring runs of chunks of a node by their bridge. One warp.
 template <class E>
-__device__ __noinline__ void merge_pair(const Node<E>& node, std::int64_t first, std::int64_t middle, std::int64_t end) {
+__device__ __noinline__ void merge_pair(const Node<E>& node, std::int64_t first, std::int64_t middle,
+                                        std::int64_t end) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const SpanErrors<E> errors(node.sums);
   const std::int64_t end_index = end == node.end_chunk ? node.end() : end * kLongChunk;
   const NodeChain<E> chain{node, end_index, errors.total, errors.weight};
-  const ChainBridge<NodeChain<E>> bridge(chain, first * kLongChunk,
-                                         chain.at_or_before(middle * kLongChunk - 1), middle * kLongChunk,
-                                         end_index);
+  const ChainBridge<NodeChain<E>> bridge(
+      chain, first * kLongChunk, chain.at_or_before(middle * kLongChunk - 1), middle * kLongChunk, end_index);
   const std::int64_t left = bridge.left();
   const std::int64_t right = bridge.right();
   __syncwarp();
@@ -437,7 +439,8 @@ __device__ __noinline__ void merge_pair(const Node<E>& node, std::int64_t first,
   }
 }
 
-// Whether the diagram bends up where one child ends and the next begins, between their vertices next to there.
+// Whether the diagram bends up where one child ends and the next begins, between their vertices next to
+// there.
 template <class E>
 __device__ __noinline__ bool joint_bends(const Node<E>& node, std::int64_t middle) {
   const SpanErrors<E> errors(node.sums);
@@ -447,7 +450,8 @@ __device__ __noinline__ bool joint_bends(const Node<E>& node, std::int64_t middl
                          chain.point(chain.at_or_after(joint + 1)));
 }
 
-// Pairwise, in five rounds. Joints that bend up from the start need no bridge as long as nothing has been cut.
+// Pairwise, in five rounds. Joints that bend up from the start need no bridge as long as nothing has been
+// cut.
 template <class E>
 __device__ void merge_by_bridges(const Node<E>& node, NodeScratch<E>& scratch) {
   const int warp = static_cast<int>(threadIdx.x) / 32;
@@ -461,12 +465,14 @@ __device__ void merge_by_bridges(const Node<E>& node, NodeScratch<E>& scratch) {
   }
   __syncthreads();
   for (int reach = 1; reach < kFanIn; reach *= 2) {
+    const bool cut = scratch.cut != 0;  // in an earlier round: this one's pairs do not touch each other
+    __syncthreads();
     for (int pair = warp; pair * 2 * reach + reach < kFanIn; pair += kBlock / 32) {
       const std::int64_t first = node.first_chunk + pair * 2 * reach * span;
       const std::int64_t middle = first + reach * span;
       if (middle >= node.end_chunk) break;
-      if (scratch.cut == 0 && scratch.bends[(2 * pair + 1) * reach]) continue;
-      scratch.cut = 1;
+      if (!cut && scratch.bends[(2 * pair + 1) * reach]) continue;
+      if (threadIdx.x % 32 == 0) atomicExch(&scratch.cut, 1);
       const std::int64_t end = middle + reach * span;
       merge_pair(node, first, middle, end < node.end_chunk ? end : node.end_chunk);
     }
@@ -485,8 +491,8 @@ __device__ void climb(const Plan<E>& plan, const LongRowPlace& place, std::int64
   for (int level = 1; children > 1; ++level) {
     number /= kFanIn;
     span *= kFanIn;
-    const std::int64_t expected = min(static_cast<long long>(kFanIn),
-                                      static_cast<long long>(children - number * kFanIn));
+    const std::int64_t expected =
+        min(static_cast<long long>(kFanIn), static_cast<long long>(children - number * kFanIn));
     __threadfence();
     __syncthreads();
     if (threadIdx.x == 0) {
@@ -497,8 +503,12 @@ __device__ void climb(const Plan<E>& plan, const LongRowPlace& place, std::int64
     if (shared->last_arriver == 0) return;
     __threadfence();
     const std::int64_t first = number * span;
-    Node<E> node{plan, place, level, first, min(static_cast<long long>(first + span),
-                                               static_cast<long long>(place.row.chunks)), {}};
+    Node<E> node{plan,
+                 place,
+                 level,
+                 first,
+                 min(static_cast<long long>(first + span), static_cast<long long>(place.row.chunks)),
+                 {}};
     if (level == 1 && threadIdx.x == 0) {
       *node.live_word(first) = expected == 32 ? ~0U : (1U << expected) - 1U;
       __threadfence();

@@ -62,8 +62,8 @@ __device__ double inner_edge_value(const Chunk<E, Size>& chunk, const Output& ou
 // `incoming`: the value before its first vertex. `outgoing`: that after its last one, unless the chunk's end
 // is itself the next vertex (`ends_row`). Overwrites the staged values.
 template <class E, int Size>
-__device__ void fit_chunk(const Chunk<E, Size>& chunk, const Output& output, std::int64_t base, double incoming, double outgoing,
-                            bool ends_row, double* edge_values) {
+__device__ void fit_chunk(const Chunk<E, Size>& chunk, const Output& output, std::int64_t base,
+                          double incoming, double outgoing, bool ends_row, double* edge_values) {
   using T = Team<Size>;
   const int tile = T::rank();
   const int begin = tile * kTile;
@@ -124,8 +124,8 @@ __device__ void fit_chunk(const Chunk<E, Size>& chunk, const Output& output, std
     const int last = begin + 31 - __clz(static_cast<int>(mask));
     const int next = next_occupied(tile);
     if (next >= 0) {
-      last_value = edge_value(chunk, output, last,
-                              next * kTile + __ffs(static_cast<int>(chunk.mask(next))) - 1);
+      last_value =
+          edge_value(chunk, output, last, next * kTile + __ffs(static_cast<int>(chunk.mask(next))) - 1);
     } else if (ends_row) {
       last_value = edge_value(chunk, output, last, chunk.length);
     }
@@ -152,9 +152,8 @@ __device__ void fit_chunk(const Chunk<E, Size>& chunk, const Output& output, std
       }
       if (left == 0) break;
       left &= left - 1;
-      current = left != 0
-                    ? inner_edge_value(chunk, output, i, begin + __ffs(static_cast<int>(left)) - 1)
-                    : last_value;
+      current = left != 0 ? inner_edge_value(chunk, output, i, begin + __ffs(static_cast<int>(left)) - 1)
+                          : last_value;
       shown = clipped(output, sign * current + 0.0);
     }
   }
@@ -162,8 +161,8 @@ __device__ void fit_chunk(const Chunk<E, Size>& chunk, const Output& output, std
 
 // The same, and writes it.
 template <class E, int Size>
-__device__ void write_chunk(const Chunk<E, Size>& chunk, const Output& output, std::int64_t base, double incoming,
-                            double outgoing, bool ends_row, double* edge_values) {
+__device__ void write_chunk(const Chunk<E, Size>& chunk, const Output& output, std::int64_t base,
+                            double incoming, double outgoing, bool ends_row, double* edge_values) {
   fit_chunk(chunk, output, base, incoming, outgoing, ends_row, edge_values);
   if (output.fit == nullptr || output.to_input_type == 0) return;
   const int tile = Team<Size>::rank();

@@ -30,7 +30,9 @@ class DeviceArray {
       check_cuda(cudaMemcpy(data(), values.data(), bytes(), cudaMemcpyHostToDevice), "copy to the device");
     }
   }
-  explicit DeviceArray(std::int64_t count, std::int64_t shift = 0) : count_(count), shift_(shift) { allocate(); }
+  explicit DeviceArray(std::int64_t count, std::int64_t shift = 0) : count_(count), shift_(shift) {
+    allocate();
+  }
   DeviceArray(const DeviceArray&) = delete;
   DeviceArray& operator=(const DeviceArray&) = delete;
   ~DeviceArray() { cudaFree(memory_); }
@@ -50,7 +52,8 @@ class DeviceArray {
     const std::vector<T> expected = margin();
     std::vector<T> found(kMargin);
     for (const T* from : {memory_ + shift_, data() + count_}) {
-      check_cuda(cudaMemcpy(found.data(), from, kMargin * sizeof(T), cudaMemcpyDeviceToHost), "copy a margin");
+      check_cuda(cudaMemcpy(found.data(), from, kMargin * sizeof(T), cudaMemcpyDeviceToHost),
+                 "copy a margin");
       if (std::memcmp(found.data(), expected.data(), kMargin * sizeof(T)) != 0) return false;
     }
     return true;
@@ -71,8 +74,10 @@ class DeviceArray {
     const auto total = static_cast<std::size_t>(count_ + shift_ + 2 * kMargin) * sizeof(T);
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&memory_), total), "device memory");
     const std::vector<T> poison = margin();
-    check_cuda(cudaMemcpy(memory_ + shift_, poison.data(), kMargin * sizeof(T), cudaMemcpyHostToDevice), "poison");
-    check_cuda(cudaMemcpy(data() + count_, poison.data(), kMargin * sizeof(T), cudaMemcpyHostToDevice), "poison");
+    check_cuda(cudaMemcpy(memory_ + shift_, poison.data(), kMargin * sizeof(T), cudaMemcpyHostToDevice),
+               "poison");
+    check_cuda(cudaMemcpy(data() + count_, poison.data(), kMargin * sizeof(T), cudaMemcpyHostToDevice),
+               "poison");
     check_cuda(cudaMemset(data(), 0xa5, bytes()), "poison");
   }
 

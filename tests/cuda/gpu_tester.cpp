@@ -1,5 +1,6 @@
 // The CUDA executor against the CPU executor, bit by bit: the exact cases, random ragged batches of the zoo's
-// families, long rows of every shape, refused rows. Prints what differs, and exits 1 if anything does.
+// families, long rows of every shape, refused rows, behaviour on streams. Prints what differs, and exits 1 if
+// anything does.
 //
 //   gpu_tester [--cases FILE] [--batches N] [--longest N] [--seed N] [--only SHAPE] [--verbose 1]
 #include <cuda_runtime.h>
@@ -12,6 +13,7 @@
 
 #include "cuda/device_array.hpp"
 #include "cuda/shapes.hpp"
+#include "cuda/stream_checks.hpp"
 #include "isofold/isofold.hpp"
 #include "support/case_file.hpp"
 #include "support/row_zoo.hpp"
@@ -60,11 +62,12 @@ bool agree(const std::string& name, const std::vector<V>& values, const std::vec
   problem.upper_bound = settings.upper;
   problem.values = values.data();
   if (!weights.empty()) problem.weights = weights.data();
-  problem.rows = offsets.empty() ? Rows::rectangle(rows, rows == 0 ? 0 : total / rows)
-                                 : Rows::ragged(offsets.data(), static_cast<std::int64_t>(offsets.size()) - 1);
+  problem.rows = offsets.empty()
+                     ? Rows::rectangle(rows, rows == 0 ? 0 : total / rows)
+                     : Rows::ragged(offsets.data(), static_cast<std::int64_t>(offsets.size()) - 1);
   Answer<V> expected{std::vector<V>(values.size()), std::vector<std::uint8_t>(values.size())};
-  const isofold::Status cpu = isofold::isotonic_regression(
-      problem, {expected.fit.data(), expected.starts.data()}, {});
+  const isofold::Status cpu =
+      isofold::isotonic_regression(problem, {expected.fit.data(), expected.starts.data()}, {});
   if (!cpu.ok()) {
     std::printf("%s: the CPU executor says %s\n", name.c_str(), cpu.message.c_str());
     ++failures;
@@ -79,7 +82,8 @@ bool agree(const std::string& name, const std::vector<V>& values, const std::vec
   problem.values = device_values.data();
   if (!weights.empty()) problem.weights = device_weights.data();
   if (!offsets.empty()) {
-    problem.rows = Rows::ragged_on_device(device_offsets.data(), static_cast<std::int64_t>(offsets.size()) - 1, total);
+    problem.rows =
+        Rows::ragged_on_device(device_offsets.data(), static_cast<std::int64_t>(offsets.size()) - 1, total);
   }
   Executor executor;
   executor.backend = Backend::cuda;
@@ -102,7 +106,8 @@ bool agree(const std::string& name, const std::vector<V>& values, const std::vec
     std::int64_t wrong = 0;
     for (std::int64_t i = total - 1; i >= 0; --i) {
       const auto k = static_cast<std::size_t>(i);
-      if (std::memcmp(&found.fit[k], &expected.fit[k], sizeof(V)) != 0 || found.starts[k] != expected.starts[k]) {
+      if (std::memcmp(&found.fit[k], &expected.fit[k], sizeof(V)) != 0 ||
+          found.starts[k] != expected.starts[k]) {
         at = i;
         ++wrong;
       }
@@ -110,19 +115,24 @@ bool agree(const std::string& name, const std::vector<V>& values, const std::vec
     const auto k = static_cast<std::size_t>(at);
     std::size_t row = 0;
     while (row + 1 < offsets.size() && offsets[row + 1] <= at) ++row;
-    std::printf("%s: %lld of %lld differ, first at %lld (row %zu, position %lld, length %lld): %.17g, starts %d, not %.17g, starts %d\n",
-                name.c_str(), static_cast<long long>(wrong), static_cast<long long>(total), static_cast<long long>(at), row,
-                static_cast<long long>(offsets.empty() ? at : at - offsets[row]),
-                static_cast<long long>(offsets.empty() ? total / rows : offsets[row + 1] - offsets[row]),
-                static_cast<double>(found.fit[k]), found.starts[k], static_cast<double>(expected.fit[k]), expected.starts[k]);
+    std::printf(
+        "%s: %lld of %lld differ, first at %lld (row %zu, position %lld, length %lld): %.17g, starts %d, not "
+        "%.17g, starts %d\n",
+        name.c_str(), static_cast<long long>(wrong), static_cast<long long>(total),
+        static_cast<long long>(at), row, static_cast<long long>(offsets.empty() ? at : at - offsets[row]),
+        static_cast<long long>(offsets.empty() ? total / rows : offsets[row + 1] - offsets[row]),
+        static_cast<double>(found.fit[k]), found.starts[k], static_cast<double>(expected.fit[k]),
+        expected.starts[k]);
     same = false;
     const std::int64_t begin = offsets.empty() ? at / (total / rows) * (total / rows) : offsets[row];
     const std::int64_t end = offsets.empty() ? begin + total / rows : offsets[row + 1];
     if (end - begin <= 100) {
       for (std::int64_t i = begin; i < end; ++i) {
         const auto j = static_cast<std::size_t>(i);
-        std::printf("  %a %a: %a %d, not %a %d\n", static_cast<double>(values[j]), weights.empty() ? 1.0 : static_cast<double>(weights[j]),
-                    static_cast<double>(found.fit[j]), found.starts[j], static_cast<double>(expected.fit[j]), expected.starts[j]);
+        std::printf("  %a %a: %a %d, not %a %d\n", static_cast<double>(values[j]),
+                    weights.empty() ? 1.0 : static_cast<double>(weights[j]),
+                    static_cast<double>(found.fit[j]), found.starts[j], static_cast<double>(expected.fit[j]),
+                    expected.starts[j]);
       }
     }
   }
@@ -176,11 +186,13 @@ void run_batches(std::int64_t batches, std::uint64_t seed) {
     std::vector<double> weights;
     std::vector<std::int64_t> offsets{0};
     for (std::int64_t r = 0; r < rows; ++r) {
-      const Family& family = families[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(families.size())))];
+      const Family& family =
+          families[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(families.size())))];
       const std::int64_t length = rectangle ? fixed : random.between(0, most);
       ZooRow zoo;
       zoo.values_type = single ? DataType::float32 : DataType::float64;
-      zoo.weights_type = weighting == 0 ? DataType::none : (single_weights ? DataType::float32 : DataType::float64);
+      zoo.weights_type =
+          weighting == 0 ? DataType::none : (single_weights ? DataType::float32 : DataType::float64);
       if (length > 0) family.fill(random, length, zoo);
       values.insert(values.end(), zoo.values.begin(), zoo.values.end());
       if (weighting != 0) {
@@ -201,9 +213,10 @@ void run_batches(std::int64_t batches, std::uint64_t seed) {
       settings.lower = -1;
       settings.upper = 1.3;
     }
-    const std::string name = "batch " + std::to_string(b) + (single ? ", float32" : ", float64") +
-                             (weighting == 0 ? "" : (single_weights ? ", float32 weights" : ", float64 weights")) +
-                             (settings.increasing ? ", up" : ", down") + (rectangle ? ", rectangle" : ", ragged");
+    const std::string name =
+        "batch " + std::to_string(b) + (single ? ", float32" : ", float64") +
+        (weighting == 0 ? "" : (single_weights ? ", float32 weights" : ", float64 weights")) +
+        (settings.increasing ? ", up" : ", down") + (rectangle ? ", rectangle" : ", ragged");
     if (rectangle) offsets.clear();
     const auto run = [&](auto value) {
       using V = decltype(value);
@@ -225,8 +238,8 @@ void run_batches(std::int64_t batches, std::uint64_t seed) {
 
 void run_long_rows(std::int64_t longest, const std::string& only) {
   std::int64_t done = 0;
-  for (const std::int64_t length : {1000LL, 1023LL, 8192LL, 9001LL, 16384LL, 100003LL, 262145LL, 1000000LL, 10000000LL,
-                                    100000000LL}) {
+  for (const std::int64_t length :
+       {1000LL, 1023LL, 8192LL, 9001LL, 16384LL, 100003LL, 262145LL, 1000000LL, 10000000LL, 100000000LL}) {
     if (length > longest) continue;
     for (const std::string& shape : shape_names()) {
       if (!only.empty() && shape != only) continue;
@@ -257,7 +270,8 @@ void run_long_rows(std::int64_t longest, const std::string& only) {
         } else {
           run(double{});
         }
-        const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const double seconds =
+            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         if (seconds > 20) std::printf("%s took %.0f s\n", name.c_str(), seconds);
         ++done;
       }
@@ -341,18 +355,21 @@ int main(int argc, char** argv) {
   std::int64_t batches = 60;
   std::int64_t longest = 1000000;
   std::uint64_t seed = 1;
+  bool streams = true;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     if (option == "--cases") cases = argv[i + 1];
     if (option == "--only") only = argv[i + 1];
     if (option == "--batches") batches = std::atoll(argv[i + 1]);
     if (option == "--longest") longest = std::atoll(argv[i + 1]);
+    if (option == "--streams") streams = std::string(argv[i + 1]) == "1";
     if (option == "--verbose") verbose = std::string(argv[i + 1]) == "1";
     if (option == "--seed") seed = static_cast<std::uint64_t>(std::atoll(argv[i + 1]));
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (!cases.empty()) run_cases(cases);
   run_refused();
+  if (streams) failures += check_streams();
   run_batches(batches, seed);
   run_long_rows(longest, only);
   std::printf(failures == 0 ? "PASS: GPU and CPU agree bit by bit\n" : "FAIL: %d disagreements\n", failures);

@@ -26,7 +26,8 @@ struct At {
 
   [[nodiscard]] double t() const { return static_cast<double>(i) / static_cast<double>(count); }
   [[nodiscard]] double uniform(std::uint64_t stream) const {
-    return (static_cast<double>(mixed(mixed(seed * 64 + stream) + static_cast<std::uint64_t>(i)) >> 11) + 0.5) *
+    return (static_cast<double>(mixed(mixed(seed * 64 + stream) + static_cast<std::uint64_t>(i)) >> 11) +
+            0.5) *
            0x1p-53;
   }
   [[nodiscard]] double normal() const {
@@ -47,7 +48,9 @@ double consecutive(const At& at) {
   return value;
 }
 
-double integral_weight(const At& at) { return 1 + static_cast<double>(static_cast<int>(at.uniform(2) * 999)); }
+double integral_weight(const At& at) {
+  return 1 + static_cast<double>(static_cast<int>(at.uniform(2) * 999));
+}
 
 struct Shape {
   std::function<double(const At&)> value;
@@ -57,36 +60,51 @@ struct Shape {
 const std::map<std::string, Shape>& shapes() {
   static const std::map<std::string, Shape> all = {
       {"noise", {[](const At& a) { return 3 * a.t() + a.normal(); }, nullptr}},
-      {"labels", {[](const At& a) { return a.uniform(0) < 1 / (1 + std::exp(3 - 6 * a.t())) ? 1.0 : 0.0; }, nullptr}},
+      {"labels",
+       {[](const At& a) { return a.uniform(0) < 1 / (1 + std::exp(3 - 6 * a.t())) ? 1.0 : 0.0; }, nullptr}},
       {"decreasing", {[](const At& a) { return -3 * a.t() + 0.1 * a.normal(); }, nullptr}},
       {"constant", {[](const At&) { return 0.1; }, nullptr}},
       {"increasing", {[](const At& a) { return std::sqrt(static_cast<double>(a.i) + 1); }, nullptr}},
       {"consecutive", {consecutive, nullptr}},
-      {"tens", {[](const At& a) { return std::floor(static_cast<double>(a.i) / 10) - 0.01 * static_cast<double>(a.i % 10); },
-                nullptr}},
-      {"half", {[](const At& a) { return a.i * 2 < a.count ? a.normal() : 10 + static_cast<double>(a.i) * 1e-6; }, nullptr}},
+      {"tens",
+       {[](const At& a) {
+          return std::floor(static_cast<double>(a.i) / 10) - 0.01 * static_cast<double>(a.i % 10);
+        },
+        nullptr}},
+      {"half",
+       {[](const At& a) { return a.i * 2 < a.count ? a.normal() : 10 + static_cast<double>(a.i) * 1e-6; },
+        nullptr}},
       {"sawtooth9", {[](const At& a) { return static_cast<double>(a.i % 9); }, nullptr}},
       {"sawtooth5003", {[](const At& a) { return static_cast<double>(a.i % 5003) * 1e-3 + a.t(); }, nullptr}},
       {"sawtooth1e5", {[](const At& a) { return static_cast<double>(a.i % 100000) * 1e-3; }, nullptr}},
       {"ninths", {[](const At& a) { return static_cast<double>(a.i % 9) * 0.1; }, nullptr}},
       {"decimals", {[](const At& a) { return std::round(10 * (3 * a.t() + a.normal())) / 10; }, nullptr}},
-      {"cliff", {[](const At& a) { return a.i == a.count - 1 ? -1e7 : static_cast<double>(a.i) * 0.125; }, nullptr}},
-      {"mirrored_cliff", {[](const At& a) { return a.i == 0 ? 1e7 : static_cast<double>(a.i) * 0.125; }, nullptr}},
+      {"cliff",
+       {[](const At& a) { return a.i == a.count - 1 ? -1e7 : static_cast<double>(a.i) * 0.125; }, nullptr}},
+      {"mirrored_cliff",
+       {[](const At& a) { return a.i == 0 ? 1e7 : static_cast<double>(a.i) * 0.125; }, nullptr}},
       {"cancel3", {[](const At& a) { return (a.i % 2 == 0 ? 1e3 : -1e3) + a.normal() + a.t(); }, nullptr}},
       {"cancel7", {[](const At& a) { return (a.i % 2 == 0 ? 1e7 : -1e7) + a.normal() + a.t(); }, nullptr}},
       {"cancel12", {[](const At& a) { return (a.i % 2 == 0 ? 1e12 : -1e12) + a.normal() + a.t(); }, nullptr}},
-      {"rates", {[](const At& a) { return std::floor(a.uniform(0) * (integral_weight(a) + 1)) / integral_weight(a); },
-                 integral_weight}},
-      {"extreme_weights", {[](const At& a) { return 3 * a.t() + a.normal(); },
-                           [](const At& a) { return std::exp(16 * a.uniform(3) - 8); }}},
+      {"rates",
+       {[](const At& a) { return std::floor(a.uniform(0) * (integral_weight(a) + 1)) / integral_weight(a); },
+        integral_weight}},
+      {"extreme_weights",
+       {[](const At& a) { return 3 * a.t() + a.normal(); },
+        [](const At& a) { return std::exp(16 * a.uniform(3) - 8); }}},
       {"tiny", {[](const At& a) { return 1e-30 * (3 * a.t() + a.normal()); }, nullptr}},
       {"huge", {[](const At& a) { return 1e30 * (3 * a.t() + a.normal()); }, nullptr}},
-      {"subnormal", {[](const At& a) {
-         const double unit = a.single_precision ? 0x1p-149 : 0x1p-1074;
-         return std::round(300 * a.t() + 100 * a.normal()) * unit;
-       }, nullptr}},
-      {"wide", {[](const At& a) { return a.normal() * std::exp((a.single_precision ? 120 : 1000) * (a.uniform(4) - 0.5)); },
-                nullptr}},
+      {"subnormal",
+       {[](const At& a) {
+          const double unit = a.single_precision ? 0x1p-149 : 0x1p-1074;
+          return std::round(300 * a.t() + 100 * a.normal()) * unit;
+        },
+        nullptr}},
+      {"wide",
+       {[](const At& a) {
+          return a.normal() * std::exp((a.single_precision ? 120 : 1000) * (a.uniform(4) - 0.5));
+        },
+        nullptr}},
   };
   return all;
 }
@@ -109,7 +127,9 @@ void fill_shape(const std::string& name, std::int64_t count, std::uint64_t seed,
   const Shape& shape = found->second;
   values.resize(static_cast<std::size_t>(count));
   weights.resize(shape.weight ? static_cast<std::size_t>(count) : 0);
-  const auto narrow = [&](double x) { return single_precision ? static_cast<double>(static_cast<float>(x)) : x; };
+  const auto narrow = [&](double x) {
+    return single_precision ? static_cast<double>(static_cast<float>(x)) : x;
+  };
   const auto fill = [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const At at{i, count, seed, single_precision};

@@ -20,11 +20,13 @@ bool bends_up(const Place& a, const Place& b, const Place& d) {
   return (b.index - a.index) * (d.height - b.height) > (b.height - a.height) * (d.index - b.index);
 }
 
-std::vector<std::int64_t> hull(const std::vector<std::int64_t>& heights, std::int64_t begin, std::int64_t end) {
+std::vector<std::int64_t> hull(const std::vector<std::int64_t>& heights, std::int64_t begin,
+                               std::int64_t end) {
   std::vector<std::int64_t> kept;
   const auto place = [&](std::int64_t i) { return Place{i, heights[static_cast<std::size_t>(i)]}; };
   for (std::int64_t i = begin; i < end; ++i) {
-    while (kept.size() >= 2 && !bends_up(place(kept[kept.size() - 2]), place(kept.back()), place(i))) kept.pop_back();
+    while (kept.size() >= 2 && !bends_up(place(kept[kept.size() - 2]), place(kept.back()), place(i)))
+      kept.pop_back();
     kept.push_back(i);
   }
   return kept;
@@ -78,7 +80,8 @@ TEST(ChainBridge, JoinsRandomHulls) {
     const std::int64_t spread = random.between(0, 3) == 0 ? 2 : 1000;  // narrow: many ties
     std::vector<std::int64_t> heights{0};
     for (std::int64_t i = 1; i < count; ++i) {
-      heights.push_back(heights.back() + random.between(-spread, spread) + (round % 3 == 0 ? i * spread / 8 : 0));
+      heights.push_back(heights.back() + random.between(-spread, spread) +
+                        (round % 3 == 0 ? i * spread / 8 : 0));
     }
     check(heights, random.between(1, count - 1));
     if (HasFailure()) return;

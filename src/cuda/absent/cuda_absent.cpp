@@ -5,7 +5,8 @@ namespace isofold::cuda {
 namespace {
 
 Status absent() {
-  return {StatusCode::unsupported, "backend: this build of isofold has no CUDA executor (ISOFOLD_CUDA)", -1, -1};
+  return {StatusCode::unsupported, "backend: this build of isofold has no CUDA executor (ISOFOLD_CUDA)", -1,
+          -1};
 }
 
 }  // namespace
