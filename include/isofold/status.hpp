@@ -14,7 +14,7 @@ enum class StatusCode {
   bad_offsets,          // row or tie offsets that do not rise from 0 to the number of elements
   unsupported,          // the executor or the type asked for is not in this build
   out_of_memory,
-  interrupted,  // Executor::should_stop returned true; outputs are unspecified
+  interrupted,   // Executor::should_stop returned true; outputs are unspecified
   device_error,  // CUDA reported an error; the message holds it
 };
 

@@ -383,10 +383,11 @@ __device__ __noinline__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, c
   }
   storage->mask[tile] = 0;
   __syncthreads();
+  const SpanFacts span{facts.magnitude, facts.weight_magnitude, chunk.error, chunk.weight_error};
   list.number(count + 1);
   const int left = sweep_block<kListCapacity<E>>(
       list.order, count + 1, kFewPoints, scratch.counts, [&](int a, int b, int d) {
-        const Turn quick = list.quick_turn(a, b, d, facts.magnitude, facts.weight_magnitude);
+        const Turn quick = list.quick_turn(a, b, d, span);
         if (quick != Turn::undecided) return quick == Turn::up;
         return certified_vertex(chunk.row, list.point(a, chunk.error, chunk.weight_error),
                                 list.point(b, chunk.error, chunk.weight_error),

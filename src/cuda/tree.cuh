@@ -363,10 +363,11 @@ __device__ __noinline__ bool merge_by_gathering(const Node<E>& node, const Team<
   __syncthreads();
   const SpanErrors<E> errors(node.sums);
   const E row = node.plan.elements.from(node.place.row.begin);
+  const SpanFacts span{node.sums.magnitude, node.sums.weight_magnitude, errors.total, errors.weight};
   list.number(places.all + 1);
   const int left = sweep_block<kGatherCapacity>(
       list.order, places.all + 1, kFewPoints, scratch.counts, [&](int a, int b, int d) {
-        const Turn quick = list.quick_turn(a, b, d, node.sums.magnitude, node.sums.weight_magnitude);
+        const Turn quick = list.quick_turn(a, b, d, span);
         if (quick != Turn::undecided) return quick == Turn::up;
         return certified_vertex(row, list.point(a, errors.total, errors.weight),
                                 list.point(b, errors.total, errors.weight),
