@@ -1,7 +1,16 @@
-# The CUDA executor: found or left out (ISOFOLD_CUDA=AUTO), demanded (ON), or left out (OFF).
-#
-# Machine code for the architectures the toolkit knows from sm_75 on, and PTX of the newest for those to come;
-# CMAKE_CUDA_ARCHITECTURES narrows it. cudart is linked statically, so the library loads where there is no driver.
+# The CUDA executor. ISOFOLD_CUDA=AUTO: built for this machine's GPU where there is one and a CUDA compiler, else left
+# out. ON: machine code for the architectures the toolkit knows from sm_75 on, and PTX of the newest for those to come,
+# half an hour of compiling. OFF: left out. CMAKE_CUDA_ARCHITECTURES says otherwise. cudart is linked statically, so the
+# library loads where there is no driver.
+if(ISOFOLD_CUDA STREQUAL "AUTO" AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE no_gpu OUTPUT_QUIET ERROR_QUIET)
+  if(no_gpu)
+    message(STATUS "isofold: no GPU here, so no CUDA executor (ISOFOLD_CUDA=ON builds one all the same)")
+    set(ISOFOLD_CUDA OFF)
+  else()
+    set(CMAKE_CUDA_ARCHITECTURES native)
+  endif()
+endif()
 if(ISOFOLD_CUDA)
   include(CheckLanguage)
   check_language(CUDA)

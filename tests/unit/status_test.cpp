@@ -259,6 +259,28 @@ TEST_P(Statuses, OutputsAreOptional) {
   EXPECT_EQ(fit[2], 2.5F);
 }
 
+#ifndef ISOFOLD_HAS_CUDA
+// The tests link a build without it; where there is one, scripts/gpu_check.sh tests it.
+TEST(CudaAbsent, IsSaidPlainly) {
+  const double y[2] = {2.0, 1.0};
+  double fit[2] = {};
+  IsotonicProblem problem;
+  problem.values = y;
+  problem.rows = Rows::single(2);
+  isofold::Executor executor;
+  executor.backend = Backend::cuda;
+  const isofold::Status status = isofold::isotonic_regression(problem, {fit, nullptr}, executor);
+  EXPECT_EQ(status.code, isofold::StatusCode::unsupported);
+  EXPECT_NE(status.message.find("no CUDA executor"), std::string::npos) << status.message;
+  std::int64_t bytes = 0;
+  EXPECT_EQ(isofold::isotonic_regression_scratch(problem, &bytes).code, isofold::StatusCode::unsupported);
+  const std::uint8_t starts[2] = {1, 0};
+  EXPECT_EQ(isofold::isotonic_gradient(problem, starts, y, {fit, {}}, executor).code,
+            isofold::StatusCode::unsupported);
+}
+
+#endif
+
 INSTANTIATE_TEST_SUITE_P(Executors, Statuses, testing::Values(Backend::cpu, Backend::reference));
 
 }  // namespace
