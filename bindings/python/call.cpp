@@ -62,6 +62,7 @@ void check(const Status& status) {
       throw std::bad_alloc();
     case StatusCode::unsupported:
     case StatusCode::interrupted:
+    case StatusCode::device_error:
       break;
   }
   throw std::runtime_error(status.message.c_str());
