@@ -15,7 +15,8 @@ TARGETS = {
     "algorithm": "isofold_add_layer(algorithm DEPENDS geometry)",
     "reference": "isofold_add_layer(reference DEPENDS algorithm)",
     "cpu": "isofold_add_layer(cpu DEPENDS algorithm)",
-    "api": "isofold_add_layer(api DEPENDS reference cpu)",
+    "cuda": "isofold_add_layer(cuda DEPENDS algorithm SOURCES ${cuda_sources})",
+    "api": "isofold_add_layer(api DEPENDS reference cpu cuda)",
 }
 
 
