@@ -35,23 +35,23 @@ std::vector<std::int64_t> hull(const std::vector<std::int64_t>& heights, std::in
 // The vertices of both chains, as ChainBridge asks for them; counts the turns.
 struct Chain {
   using Point = Place;
-  const std::vector<std::int64_t>& heights;
-  const std::vector<std::int64_t>& vertices;
-  mutable std::int64_t turns = 0;
+  const std::vector<std::int64_t>* heights;
+  const std::vector<std::int64_t>* vertices;
+  std::int64_t* turns;
 
-  [[nodiscard]] Point point(std::int64_t i) const { return {i, heights[static_cast<std::size_t>(i)]}; }
+  [[nodiscard]] Point point(std::int64_t i) const { return {i, (*heights)[static_cast<std::size_t>(i)]}; }
   [[nodiscard]] bool is_vertex(const Point& a, const Point& b, const Point& d) const {
-    ++turns;
+    ++*turns;
     return bends_up(a, b, d);
   }
   [[nodiscard]] std::int64_t at_or_before(std::int64_t i) const {
-    const auto next = std::upper_bound(vertices.begin(), vertices.end(), i);
-    EXPECT_NE(next, vertices.begin());
+    const auto next = std::upper_bound(vertices->begin(), vertices->end(), i);
+    EXPECT_NE(next, vertices->begin());
     return *std::prev(next);
   }
   [[nodiscard]] std::int64_t at_or_after(std::int64_t i) const {
-    const auto next = std::lower_bound(vertices.begin(), vertices.end(), i);
-    EXPECT_NE(next, vertices.end());
+    const auto next = std::lower_bound(vertices->begin(), vertices->end(), i);
+    EXPECT_NE(next, vertices->end());
     return *next;
   }
 };
@@ -63,14 +63,15 @@ std::int64_t check(const std::vector<std::int64_t>& heights, std::int64_t middle
   const std::vector<std::int64_t> right = hull(heights, middle, count);
   std::vector<std::int64_t> both = left;
   both.insert(both.end(), right.begin(), right.end());
-  const Chain chain{heights, both};
+  std::int64_t turns = 0;
+  const Chain chain{&heights, &both, &turns};
   const isofold::ChainBridge<Chain> bridge(chain, left.front(), left.back(), right.front(), right.back());
   std::vector<std::int64_t> merged;
   for (const std::int64_t v : both) {
     if (v <= bridge.left() || v >= bridge.right()) merged.push_back(v);
   }
   EXPECT_EQ(merged, hull(heights, 0, count));
-  return chain.turns;
+  return turns;
 }
 
 TEST(ChainBridge, JoinsRandomHulls) {
