@@ -1,6 +1,6 @@
 # The CUDA executor. ISOFOLD_CUDA=AUTO: built for this machine's GPU where there is one and a CUDA compiler, else left
-# out. ON: machine code for the architectures the toolkit knows from sm_75 on, and PTX of the newest for those to come,
-# half an hour of compiling. OFF: left out. CMAKE_CUDA_ARCHITECTURES says otherwise. cudart is linked statically, so the
+# out. ON: machine code for the architectures the toolkit knows from sm_75 on, and PTX of the newest for those to come:
+# eight times the compiling of one. OFF: left out. CMAKE_CUDA_ARCHITECTURES says otherwise. cudart is linked statically, so the
 # library loads where there is no driver.
 if(ISOFOLD_CUDA STREQUAL "AUTO" AND NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
   execute_process(COMMAND nvidia-smi -L RESULT_VARIABLE no_gpu OUTPUT_QUIET ERROR_QUIET)

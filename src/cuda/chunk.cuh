@@ -97,18 +97,10 @@ struct Chunk {
   __device__ Point point(int i) const {
     const int tile = i / kTile;
     DoubleDouble sum = total_before(tile);
+    DoubleDouble weights = weight_before(tile);
+    for (int k = tile * kTile; k < i; ++k) add_element<E>(*this, k, sum, weights);
     Point point{origin + i, {{static_cast<double>(i), 0.0}, 0.0}, {}};
-    if constexpr (E::kWeighted) {
-      DoubleDouble weights = weight_before(tile);
-      for (int k = tile * kTile; k < i; ++k) {
-        const TwoTerms product = two_product(weight(k), value(k));
-        sum = sum + DoubleDouble{product.high, product.low};
-        weights = weights + weight(k);
-      }
-      point.weight = {weights, weight_error};
-    } else {
-      for (int k = tile * kTile; k < i; ++k) sum = sum + value(k);
-    }
+    if constexpr (E::kWeighted) point.weight = {weights, weight_error};
     point.total = {sum, error};
     return point;
   }

@@ -33,6 +33,20 @@ struct Elements {
   }
 };
 
+// Adds w y and w of element i, which `source` holds, to pairs of sums. Unweighted, `weight` is left alone:
+// the abscissa is the index.
+template <class E, class Source>
+__device__ void add_element(const Source& source, std::int64_t i, DoubleDouble& total, DoubleDouble& weight) {
+  if constexpr (E::kWeighted) {
+    const double w = source.weight(i);
+    const TwoTerms product = two_product(w, source.value(i));
+    total = total + DoubleDouble{product.high, product.low};
+    weight = weight + w;
+  } else {
+    total = total + source.value(i);
+  }
+}
+
 // Exponents of the lowest bit of a decoded double that holds a number of the type (its mantissa ends in
 // zeros), and of the power of two above the largest.
 template <class T>

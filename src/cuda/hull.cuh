@@ -82,15 +82,7 @@ __device__ __noinline__ std::uint32_t certified_tile_chain(const Chunk<E, Size>&
       candidates,
       [&](int a, int b) {
         Edge edge{};
-        for (int k = begin + a; k < begin + b; ++k) {
-          if constexpr (E::kWeighted) {
-            const TwoTerms product = two_product(chunk.weight(k), chunk.value(k));
-            edge.total = edge.total + DoubleDouble{product.high, product.low};
-            edge.weight = edge.weight + chunk.weight(k);
-          } else {
-            edge.total = edge.total + chunk.value(k);
-          }
-        }
+        for (int k = begin + a; k < begin + b; ++k) add_element<E>(chunk, k, edge.total, edge.weight);
         if constexpr (!E::kWeighted) edge.weight = {static_cast<double>(b - a), 0.0};
         return edge;
       },
@@ -369,13 +361,7 @@ __device__ __noinline__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, c
       const int i = tile * kTile + k;
       if ((candidates >> k & 1U) != 0) list.set(place++, chunk.origin + i, total, weight, 0);
       if (k == last) break;
-      if constexpr (E::kWeighted) {
-        const TwoTerms product = two_product(chunk.weight(i), chunk.value(i));
-        total = total + DoubleDouble{product.high, product.low};
-        weight = weight + chunk.weight(i);
-      } else {
-        total = total + chunk.value(i);
-      }
+      add_element<E>(chunk, i, total, weight);
     }
   }
   if (tile == 0) {

@@ -8,6 +8,8 @@
 namespace isofold::cuda {
 
 template <class E>
+std::int64_t shared_bytes();
+template <class E>
 std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed);
 template <class E>
 cudaError_t launch_isotonic_regression(const Plan<E>& plan, std::int64_t zeroed, void* scratch,
@@ -22,6 +24,24 @@ Status failed(cudaError_t error, const char* what) {
 }
 
 Status unsupported(const char* what) { return {StatusCode::unsupported, what, -1, -1}; }
+
+// Whether the current device can run the kernels of these types at all.
+template <class E>
+Status check_device() {
+  int device = 0;
+  int available = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  }
+  if (error != cudaSuccess) return failed(error, "CUDA device");
+  if (available >= shared_bytes<E>()) return {};
+  return {StatusCode::unsupported,
+          "this GPU gives a block " + std::to_string(available) +
+              " bytes of shared memory; values and weights of " + "these types need " +
+              std::to_string(shared_bytes<E>()),
+          -1, -1};
+}
 
 Format output_format(DataType type) { return type == DataType::float32 ? kFloat32 : kFloat64; }
 
@@ -88,7 +108,8 @@ Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& ou
   }
   if (problem.rows.total() == 0) return {};
   auto* stream = static_cast<cudaStream_t>(executor.stream);
-  return with_plan(problem, out, [&](auto plan) -> Status {
+  return with_plan(problem, out, [&]<class E>(Plan<E> plan) -> Status {
+    if (Status status = check_device<E>(); !status.ok()) return status;
     std::int64_t zeroed = 0;
     const std::int64_t bytes = place_scratch(plan, nullptr, &zeroed);
     void* scratch = executor.scratch;

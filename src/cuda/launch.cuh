@@ -7,7 +7,10 @@
 #include <cstdint>
 
 #include "cuda/classify.cuh"
-#include "cuda/kernels.cuh"
+#include "cuda/edges.cuh"
+#include "cuda/long_fit.cuh"
+#include "cuda/long_rows.cuh"
+#include "cuda/short_rows.cuh"
 
 namespace isofold::cuda {
 
@@ -78,6 +81,13 @@ template <class Shared, class Kernel>
 cudaError_t prepare(Kernel kernel) {
   return cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                               static_cast<int>(sizeof(Shared)));
+}
+
+// What the hungriest kernel of these types asks of a block.
+template <class E>
+std::int64_t shared_bytes() {
+  return std::max({sizeof(RowShared<E, 1>), sizeof(RowShared<E, 4>), sizeof(RowShared<E, 32>),
+                   sizeof(RowShared<E, kBlock>), sizeof(LongShared<E>), sizeof(WriteShared<E>)});
 }
 
 inline unsigned blocks_for(std::int64_t items, std::int64_t a_block) {

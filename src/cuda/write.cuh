@@ -45,15 +45,7 @@ __device__ double inner_edge_value(const Chunk<E, Size>& chunk, const Output& ou
   CertifiedSum total{{}, chunk.error};
   CertifiedSum weight{{static_cast<double>(b - a), 0.0}, chunk.weight_error};
   if constexpr (E::kWeighted) weight.value = {};
-  for (int k = a; k < b; ++k) {
-    if constexpr (E::kWeighted) {
-      const TwoTerms product = two_product(chunk.weight(k), chunk.value(k));
-      total.value = total.value + DoubleDouble{product.high, product.low};
-      weight.value = weight.value + chunk.weight(k);
-    } else {
-      total.value = total.value + chunk.value(k);
-    }
-  }
+  for (int k = a; k < b; ++k) add_element<E>(chunk, k, total.value, weight.value);
   return certified_mean(chunk.row, chunk.origin + a, chunk.origin + b, total, weight, output.format);
 }
 

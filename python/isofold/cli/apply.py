@@ -15,7 +15,7 @@ from isofold.calibration._atomic_file import atomic_writer
 from isofold.calibration._segment_keys import KeyColumn
 from isofold.cli.columns import Floats, NumberColumn, check_columns
 from isofold.cli.errors import CommandError, faults_of_file
-from isofold.cli.html import report_writer
+from isofold.cli.html import ReportWriter
 from isofold.cli.inputs import Input, open_input
 from isofold.cli.keys import SegmentLocator, concatenated, served_by
 from isofold.cli.outputs import Output, check_outputs
@@ -217,7 +217,7 @@ def apply(
         outputs.append(Output(report, "--report", "report"))
     check_outputs(outputs, path, curve)
     out_format = format_by_name(out)
-    write_report = None if report is None else report_writer(report)
+    write_report = None if report is None else ReportWriter(report)
 
     with open_input(path) as source:
         if source.text and out_format != "csv":

@@ -18,7 +18,7 @@ from isofold.calibration._segment_keys import KeyColumn
 from isofold.calibration.calibrator import DEFAULT_MIN_ROWS
 from isofold.cli.columns import Floats, NumberColumn
 from isofold.cli.errors import CommandError, faults_of_file, warn
-from isofold.cli.html import report_writer
+from isofold.cli.html import ReportWriter
 from isofold.cli.inputs import open_input
 from isofold.cli.keys import served_by
 from isofold.cli.outputs import Output, check_outputs
@@ -105,7 +105,7 @@ def calibrate(
     if report is not None:
         outputs.append(Output(report, "--report", "report"))
     check_outputs(outputs, path)
-    write_report = None if report is None else report_writer(report)
+    write_report = None if report is None else ReportWriter(report)
 
     with open_input(path) as source:
         rows = read_rows(

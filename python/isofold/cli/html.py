@@ -4,15 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from isofold.calibration._segment_keys import KeyColumn
 from isofold.cli.columns import Floats
 from isofold.cli.errors import CommandError, faults_of_file
 
 
-class Writer(Protocol):
-    """Writes the report on rows with outcomes. Raises CommandError."""
+class ReportWriter:
+    """Writes the report to a path. Raises CommandError on construction if no report can be made here."""
+
+    def __init__(self, path: Path) -> None:
+        try:
+            import matplotlib  # noqa: F401 - said before the long work, not after it
+
+            from isofold.calibration.report import write_report
+        except ModuleNotFoundError as error:
+            raise CommandError(
+                f"the report needs {error.name}, which is not installed: pip install 'isofold[report]'"
+            ) from error
+        self._path, self._write_report = path, write_report
 
     def __call__(
         self,
@@ -25,34 +35,11 @@ class Writer(Protocol):
         title: str,
         notes: Sequence[str] = (),
         served_by: KeyColumn | None = None,
-    ) -> None: ...
-
-
-def report_writer(path: Path) -> Writer:
-    """A function that writes the report to `path`. Raises CommandError now if the report cannot be made."""
-    try:
-        import matplotlib  # noqa: F401 - said before the long work, not after it
-
-        from isofold.calibration.report import write_report
-    except ModuleNotFoundError as error:
-        raise CommandError(
-            f"the report needs {error.name}, which is not installed: pip install 'isofold[report]'"
-        ) from error
-
-    def write(
-        scores: Floats,
-        labels: Floats,
-        rates: Floats,
-        weights: Floats | None,
-        keys: Sequence[KeyColumn] | None,
-        *,
-        title: str,
-        notes: Sequence[str] = (),
-        served_by: KeyColumn | None = None,
     ) -> None:
-        with faults_of_file(path, "cannot be written"):
-            write_report(
-                path,
+        """The report on rows with outcomes. Raises CommandError."""
+        with faults_of_file(self._path, "cannot be written"):
+            self._write_report(
+                self._path,
                 scores,
                 labels,
                 rates,
@@ -62,5 +49,3 @@ def report_writer(path: Path) -> Writer:
                 title=title,
                 notes=notes,
             )
-
-    return write

@@ -15,7 +15,7 @@ from isofold.calibration._segment_keys import KeyColumn
 from isofold.cli.apply import load_curve, score_name, segment_names
 from isofold.cli.columns import Floats, NumberColumn, check_columns
 from isofold.cli.errors import CommandError, reported
-from isofold.cli.html import report_writer
+from isofold.cli.html import ReportWriter
 from isofold.cli.inputs import Input, open_input
 from isofold.cli.keys import KeyReader, SegmentLocator, concatenated, served_by
 from isofold.cli.outputs import Output, check_outputs
@@ -126,7 +126,7 @@ def report(
         raise CommandError("--segment names a column twice")
     names = segment_names(calibrator, curve, segments) if calibrator.segment_columns_ else list(segments)
     check_outputs([Output(out, "--out", "report")], path, curve)
-    write_report = report_writer(out)
+    write_report = ReportWriter(out)
 
     with open_input(path) as source:
         check_columns(source, _distinct(columns, names))

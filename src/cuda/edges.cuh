@@ -1,0 +1,98 @@
+// Between the tree and the fit: where the nearest live chunks stand, and the value of every edge between
+// them.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/node.cuh"
+
+namespace isofold::cuda {
+
+// For every node of level 1 the nearest live chunks outside it. One block a row.
+template <class E>
+__global__ void __launch_bounds__(kBlock) find_neighbours(const Plan<E> plan) {
+  __shared__ std::int32_t lasts[kBlock];
+  __shared__ std::int32_t firsts[kBlock];
+  if (blockIdx.x >= long_row_count(plan)) return;
+  const LongRowPlace place = long_row(plan, blockIdx.x);
+  const int thread = static_cast<int>(threadIdx.x);
+  const std::int64_t groups = (place.row.chunks + kFanIn - 1) / kFanIn;
+  const std::int64_t share = (groups + kBlock - 1) / kBlock;
+  const std::int64_t begin = min(static_cast<long long>(thread * share), static_cast<long long>(groups));
+  const std::int64_t end = min(static_cast<long long>(begin + share), static_cast<long long>(groups));
+  const std::uint32_t* live = plan.live + node_id(place, 1, 0);
+  std::int32_t first = -1;
+  std::int32_t last = -1;
+  for (std::int64_t g = begin; g < end; ++g) {
+    const std::uint32_t word = live[g];
+    if (word == 0) continue;
+    if (first < 0) first = static_cast<std::int32_t>(g * 32 + __ffs(static_cast<int>(word)) - 1);
+    last = static_cast<std::int32_t>(g * 32 + 31 - __clz(static_cast<int>(word)));
+  }
+  firsts[thread] = first;
+  lasts[thread] = last;
+  __syncthreads();
+  std::int32_t before = -1;
+  for (int t = thread - 1; t >= 0 && before < 0; --t) before = lasts[t];
+  std::int32_t after = -1;
+  for (int t = thread + 1; t < kBlock && after < 0; ++t) after = firsts[t];
+  if (after < 0) after = static_cast<std::int32_t>(place.row.chunks);
+  const std::int64_t node = node_id(place, 1, 0);
+  for (std::int64_t g = begin; g < end; ++g) {
+    plan.live_before[node + g] = before;
+    if (live[g] != 0) before = static_cast<std::int32_t>(g * 32 + 31 - __clz(static_cast<int>(live[g])));
+  }
+  for (std::int64_t g = end - 1; g >= begin; --g) {
+    plan.live_after[node + g] = after;
+    if (live[g] != 0) after = static_cast<std::int32_t>(g * 32 + __ffs(static_cast<int>(live[g])) - 1);
+  }
+}
+
+inline constexpr int kEdgesABlock = 4;
+
+// The value of the edge that leaves each live chunk. A warp a chunk.
+template <class E>
+__global__ void __launch_bounds__(32 * kEdgesABlock) value_edges(const Plan<E> plan) {
+  const std::int64_t id = static_cast<std::int64_t>(blockIdx.x) * kEdgesABlock + threadIdx.x / 32;
+  if (id >= plan.chunks_bound) return;
+  LongRowPlace place;
+  if (!find_chunk(plan, id, place)) return;
+  const std::int64_t number = id - place.row.first_chunk;
+  const std::int64_t group = node_id(place, 1, number / kFanIn);
+  const std::uint32_t word = plan.live[group];
+  if ((word >> (number % 32) & 1U) == 0) return;
+  const std::uint32_t above = number % 32 == 31 ? 0U : word & (~0U << (number % 32 + 1));
+  const std::int64_t next =
+      above != 0 ? number / 32 * 32 + __ffs(static_cast<int>(above)) - 1 : plan.live_after[group];
+  const std::int64_t a = number * kLongChunk + plan.chunks[id].last;
+  const std::int64_t b = next < place.row.chunks
+                             ? next * kLongChunk + plan.chunks[place.row.first_chunk + next].first
+                             : place.row.length;
+  // In the lowest node that holds both chunks, or the root.
+  const std::int64_t other = next < place.row.chunks ? next : place.row.chunks - 1;
+  int level = 1;
+  while ((number >> (5 * level)) != (other >> (5 * level))) ++level;
+  const std::int64_t index = number >> (5 * level);
+  const std::int64_t first = index << (5 * level);
+  const std::int64_t last = (index + 1) << (5 * level);
+  const Node<E> node{plan,
+                     place,
+                     level,
+                     first,
+                     min(static_cast<long long>(last), static_cast<long long>(place.row.chunks)),
+                     plan.sums[level][node_id(place, level, index)]};
+  const SpanErrors<E> errors(node.sums);
+  const NodeChain<E> chain{node, node.end(), errors.total, errors.weight};
+  const Point from = chain.point(a);
+  const Point to = chain.point(b);
+  CertifiedSum weight{{static_cast<double>(b - a), 0.0}, 0.0};
+  if constexpr (E::kWeighted) {
+    weight = {to.weight.value - from.weight.value, from.weight.error + to.weight.error};
+  }
+  if (threadIdx.x % 32 != 0) return;
+  plan.chunks[id].outgoing = certified_mean(
+      plan.elements.from(place.row.begin), a, b,
+      {to.total.value - from.total.value, from.total.error + to.total.error}, weight, plan.output.format);
+}
+
+}  // namespace isofold::cuda

@@ -1,0 +1,220 @@
+// A node of a long row's tree as the merges see it: its chunks' records, where they stand, its live vertices.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/chunk.cuh"
+#include "cuda/plan.cuh"
+
+namespace isofold::cuda {
+
+// What other blocks wrote is read past the first-level cache, which is not coherent.
+template <class T>
+__device__ T load_fresh(const T* address) {
+  static_assert(sizeof(T) % 4 == 0);
+  T result;
+  if constexpr (sizeof(T) % 8 == 0) {
+    const auto* from = reinterpret_cast<const unsigned long long*>(address);
+    auto* to = reinterpret_cast<unsigned long long*>(&result);
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(T) / 8); ++i) to[i] = __ldcg(from + i);
+  } else {
+    const auto* from = reinterpret_cast<const unsigned*>(address);
+    auto* to = reinterpret_cast<unsigned*>(&result);
+#pragma unroll
+    for (int i = 0; i < static_cast<int>(sizeof(T) / 4); ++i) to[i] = __ldcg(from + i);
+  }
+  return result;
+}
+
+__device__ inline SpanSums operator+(const SpanSums& a, const SpanSums& b) {
+  return {a.total + b.total,         a.weight + b.weight,
+          a.magnitude + b.magnitude, a.weight_magnitude + b.weight_magnitude,
+          min(a.unit, b.unit),       min(a.weight_unit, b.weight_unit)};
+}
+
+template <class E>
+struct SpanErrors {
+  double total;
+  double weight;
+  __device__ explicit SpanErrors(const SpanSums& sums)
+      : total(pair_error(sums.magnitude, sums.unit, E::kWeighted)),
+        weight(E::kWeighted ? pair_error(sums.weight_magnitude, sums.weight_unit, false) : 0.0) {}
+};
+
+// One node: its chunks and what is known of their sums.
+template <class E>
+struct Node {
+  const Plan<E>& plan;
+  LongRowPlace place;
+  int level;
+  std::int64_t first_chunk;  // in the row
+  std::int64_t end_chunk;
+  SpanSums sums;
+
+  __device__ std::int64_t begin() const { return first_chunk * kLongChunk; }
+  __device__ std::int64_t end() const {
+    const std::int64_t at = end_chunk * kLongChunk;
+    return at < place.row.length ? at : place.row.length;
+  }
+  __device__ ChunkRecord record(std::int64_t chunk) const {
+    return load_fresh(plan.chunks + place.row.first_chunk + chunk);
+  }
+  __device__ const Slot<E>& slot(std::int64_t chunk) const {
+    return plan.slots[place.row.first_chunk + chunk];
+  }
+  __device__ std::uint32_t* live_word(std::int64_t chunk) const {
+    return plan.live + node_id(place, 1, chunk / kFanIn);
+  }
+
+  // The sums from the node's start to a chunk's.
+  __device__ Base base(std::int64_t chunk) const {
+    Base sum{};
+    for (int l = level - 1; l >= 0; --l) {
+      const Base step = load_fresh(plan.bases[l] + node_id(place, l, chunk >> (5 * l)));
+      sum.total = sum.total + step.total;
+      if constexpr (E::kWeighted) sum.weight = sum.weight + step.weight;
+    }
+    return sum;
+  }
+};
+
+// Where a list holds the last entry at or before a position.
+template <class E>
+__device__ int last_listed(const Slot<E>& slot, int low, int high, int position) {
+  while (low < high) {
+    const int middle = (low + high + 1) / 2;
+    if (static_cast<int>(__ldcg(slot.places + middle)) <= position) {
+      low = middle;
+    } else {
+      high = middle - 1;
+    }
+  }
+  return low;
+}
+
+// A node's live vertices for ChainBridge, asked by a whole warp in step: the elements of a point's tile are
+// summed by all its lanes. Indices are the row's. `end` bounds the right chain.
+template <class E>
+struct NodeChain {
+  using Point = isofold::Point;
+  const Node<E>& node;
+  std::int64_t end;
+  double error;
+  double weight_error;
+
+  __device__ Point point(std::int64_t index) const {
+    Point p{index, {{static_cast<double>(index - node.begin()), 0.0}, weight_error}, {{}, error}};
+    if (index == node.end()) {
+      p.total.value = node.sums.total;
+      if constexpr (E::kWeighted) p.weight.value = node.sums.weight;
+      return p;
+    }
+    const std::int64_t chunk = index / kLongChunk;
+    const int position = static_cast<int>(index % kLongChunk);
+    const Base base = node.base(chunk);
+    p.total.value = base.total;
+    if constexpr (E::kWeighted) p.weight.value = base.weight;
+    if (position == 0) return p;
+    const ChunkRecord record = node.record(chunk);
+    const Slot<E>& slot = node.slot(chunk);
+    const int entry = record.count > 0 ? last_listed(slot, 0, record.count - 1, position) : position / kTile;
+    DoubleDouble total{__ldcg(slot.total_high + entry),
+                       record.exact != 0 ? 0.0 : __ldcg(slot.total_low + entry)};
+    DoubleDouble weight{};
+    if constexpr (E::kWeighted) weight = {__ldcg(slot.weight_high + entry), __ldcg(slot.weight_low + entry)};
+    if (record.count == 0) {
+      const E row = node.plan.elements.from(node.place.row.begin + chunk * kLongChunk);
+      const int k = entry * kTile + static_cast<int>(threadIdx.x) % 32;
+      DoubleDouble part{};
+      DoubleDouble weight_part{};
+      if (k < position) add_element<E>(row, k, part, weight_part);
+#pragma unroll
+      for (int step = 1; step < 32; step *= 2) {
+        part = part + DoubleDouble{__shfl_xor_sync(0xffffffffU, part.high, step),
+                                   __shfl_xor_sync(0xffffffffU, part.low, step)};
+        if constexpr (E::kWeighted) {
+          weight_part = weight_part + DoubleDouble{__shfl_xor_sync(0xffffffffU, weight_part.high, step),
+                                                   __shfl_xor_sync(0xffffffffU, weight_part.low, step)};
+        }
+      }
+      total = total + part;
+      weight = weight + weight_part;
+    }
+    p.total.value = p.total.value + total;
+    if constexpr (E::kWeighted) p.weight.value = p.weight.value + weight;
+    return p;
+  }
+
+  __device__ bool is_vertex(const Point& a, const Point& b, const Point& d) const {
+    return certified_vertex(node.plan.elements.from(node.place.row.begin), a, b, d);
+  }
+
+  __device__ std::int64_t at_or_before(std::int64_t index) const {
+    if (index >= end) return end;
+    std::int64_t chunk = index / kLongChunk;
+    const int position = static_cast<int>(index % kLongChunk);
+    std::uint32_t word = __ldcg(node.live_word(chunk));
+    if ((word >> (chunk % 32) & 1U) != 0) {
+      const ChunkRecord record = node.record(chunk);
+      if (record.first <= position) return chunk * kLongChunk + inside_before(chunk, record, position);
+    }
+    word &= (1U << (chunk % 32)) - 1U;
+    std::int64_t group = chunk / 32;
+    while (word == 0) word = __ldcg(node.live_word(--group * 32));
+    chunk = group * 32 + 31 - __clz(static_cast<int>(word));
+    return chunk * kLongChunk + node.record(chunk).last;
+  }
+
+  __device__ std::int64_t at_or_after(std::int64_t index) const {
+    if (index >= end) return end;
+    std::int64_t chunk = index / kLongChunk;
+    const int position = static_cast<int>(index % kLongChunk);
+    std::uint32_t word = __ldcg(node.live_word(chunk));
+    if ((word >> (chunk % 32) & 1U) != 0) {
+      const ChunkRecord record = node.record(chunk);
+      if (record.last >= position) {
+        const std::int64_t found = chunk * kLongChunk + inside_after(chunk, record, position);
+        return found < end ? found : end;
+      }
+    }
+    word &= chunk % 32 == 31 ? 0U : ~0U << (chunk % 32 + 1);
+    std::int64_t group = chunk / 32;
+    const std::int64_t last_group = (node.end_chunk - 1) / 32;
+    while (word == 0) {
+      if (++group > last_group) return end;
+      word = __ldcg(node.live_word(group * 32));
+    }
+    chunk = group * 32 + __ffs(static_cast<int>(word)) - 1;
+    if (chunk * kLongChunk >= end) return end;
+    return chunk * kLongChunk + node.record(chunk).first;
+  }
+
+ private:
+  __device__ int inside_before(std::int64_t chunk, const ChunkRecord& record, int position) const {
+    if (position >= record.last) return record.last;
+    const Slot<E>& slot = node.slot(chunk);
+    if (record.count > 0) {
+      const int entry = last_listed(slot, record.first_ordinal, record.last_ordinal, position);
+      return static_cast<int>(__ldcg(slot.places + entry));
+    }
+    int word = position / kTile;
+    std::uint32_t bits = __ldcg(slot.places + word) & (~0U >> (kTile - 1 - position % kTile));
+    while (bits == 0) bits = __ldcg(slot.places + --word);
+    return word * kTile + 31 - __clz(static_cast<int>(bits));
+  }
+  __device__ int inside_after(std::int64_t chunk, const ChunkRecord& record, int position) const {
+    if (position <= record.first) return record.first;
+    const Slot<E>& slot = node.slot(chunk);
+    if (record.count > 0) {
+      const int entry = last_listed(slot, record.first_ordinal, record.last_ordinal, position - 1) + 1;
+      return static_cast<int>(__ldcg(slot.places + entry));
+    }
+    int word = position / kTile;
+    std::uint32_t bits = __ldcg(slot.places + word) & (~0U << (position % kTile));
+    while (bits == 0) bits = __ldcg(slot.places + ++word);
+    return word * kTile + __ffs(static_cast<int>(bits)) - 1;
+  }
+};
+
+}  // namespace isofold::cuda
