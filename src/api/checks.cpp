@@ -121,9 +121,6 @@ Status check_executor(const Executor& executor) {
 }
 
 Status check_device_problem(const IsotonicProblem& problem) {
-  if (problem.tie_offsets != nullptr) {
-    return fault(StatusCode::unsupported, "tie_offsets: the CUDA executor takes none");
-  }
   IsotonicProblem judged = problem;
   if (problem.rows.offsets != nullptr) {
     if (problem.rows.count < 0) return check_rows({problem.rows.count, 0, nullptr, -1});
@@ -133,7 +130,15 @@ Status check_device_problem(const IsotonicProblem& problem) {
     }
     judged.rows = Rows::single(problem.rows.count == 0 ? 0 : problem.rows.elements);
   }
-  return check_problem(judged);
+  judged.tie_offsets = nullptr;
+  if (Status status = check_problem(judged); !status.ok()) return status;
+  const std::int64_t total = problem.rows.total();
+  if (problem.tie_offsets != nullptr &&
+      (problem.tie_groups < (total > 0 ? 1 : 0) || problem.tie_groups > total)) {
+    return fault(StatusCode::bad_offsets, "tie_offsets: " + std::to_string(problem.tie_groups) +
+                                              " groups cannot cut " + std::to_string(total) + " elements");
+  }
+  return {};
 }
 
 Status check_block_starts(const IsotonicProblem& problem, const std::uint8_t* block_starts) {

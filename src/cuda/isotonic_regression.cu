@@ -4,6 +4,7 @@
 
 #include "cuda/cuda.hpp"
 #include "cuda/plan.cuh"
+#include "cuda/ties.cuh"
 
 namespace isofold::cuda {
 
@@ -92,9 +93,33 @@ Status with_plan(const IsotonicProblem& problem, const IsotonicFit& out, Use use
   }
 }
 
-}  // namespace
+// Calls `use` with `bytes` of device memory: the caller's, or some allocated in stream order.
+template <class Use>
+Status with_scratch(const Executor& executor, std::int64_t bytes, Use use) {
+  auto* stream = static_cast<cudaStream_t>(executor.stream);
+  void* scratch = executor.scratch;
+  if (scratch != nullptr && executor.scratch_bytes < bytes) {
+    return {StatusCode::invalid_argument,
+            "scratch: " + std::to_string(bytes) + " bytes are needed, and scratch_bytes is " +
+                std::to_string(executor.scratch_bytes),
+            -1, -1};
+  }
+  const bool owned = scratch == nullptr && bytes > 0;
+  if (owned) {
+    if (const cudaError_t error = cudaMallocAsync(&scratch, static_cast<std::size_t>(bytes), stream);
+        error != cudaSuccess) {
+      return failed(error, "device scratch");
+    }
+  }
+  Status status = use(scratch);
+  if (owned) {
+    const cudaError_t freed = cudaFreeAsync(scratch, stream);
+    if (status.ok() && freed != cudaSuccess) return failed(freed, "device scratch");
+  }
+  return status;
+}
 
-Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
+Status untied_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
   return with_plan(problem, {}, [&](auto plan) -> Status {
     std::int64_t zeroed = 0;
     *bytes = place_scratch(plan, nullptr, &zeroed);
@@ -102,37 +127,63 @@ Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t*
   });
 }
 
+Status fit_untied(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
+  return with_plan(problem, out, [&]<class E>(Plan<E> plan) -> Status {
+    if (Status status = check_device<E>(); !status.ok()) return status;
+    std::int64_t zeroed = 0;
+    const std::int64_t bytes = place_scratch(plan, nullptr, &zeroed);
+    return with_scratch(executor, bytes, [&](void* scratch) -> Status {
+      place_scratch(plan, scratch, &zeroed);
+      const cudaError_t error =
+          launch_isotonic_regression(plan, zeroed, scratch, static_cast<cudaStream_t>(executor.stream));
+      return error == cudaSuccess ? Status{} : failed(error, "isotonic regression on the device");
+    });
+  });
+}
+
+// What a call with ties takes: first the ordered copies, then what the untied fit takes.
+struct TiedScratch {
+  std::int64_t ordering = 0;
+  std::int64_t fit = 0;
+};
+
+Status tied_scratch(const IsotonicProblem& problem, TiedScratch* bytes) {
+  // Before the ordering, which knows only the types that pass here.
+  if (Status status = untied_scratch(problem, &bytes->fit); !status.ok()) return status;
+  if (problem.tie_offsets == nullptr || problem.rows.total() == 0) return {};
+  if (problem.rows.total() > kMostTiedElements) {
+    return unsupported("tie_offsets: the CUDA executor orders up to 2^35 elements");
+  }
+  const cudaError_t error = tie_scratch(problem, &bytes->ordering);
+  return error == cudaSuccess ? Status{} : failed(error, "CUDA device");
+}
+
+}  // namespace
+
+Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
+  TiedScratch both;
+  Status status = tied_scratch(problem, &both);
+  *bytes = both.ordering + both.fit;
+  return status;
+}
+
 Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
   if (out.fit.present() && out.fit.type != DataType::float32 && out.fit.type != DataType::float64) {
     return unsupported("fit: the CUDA executor gives float32 and float64");
   }
   if (problem.rows.total() == 0) return {};
-  auto* stream = static_cast<cudaStream_t>(executor.stream);
-  return with_plan(problem, out, [&]<class E>(Plan<E> plan) -> Status {
-    if (Status status = check_device<E>(); !status.ok()) return status;
-    std::int64_t zeroed = 0;
-    const std::int64_t bytes = place_scratch(plan, nullptr, &zeroed);
-    void* scratch = executor.scratch;
-    if (scratch != nullptr && executor.scratch_bytes < bytes) {
-      return {StatusCode::invalid_argument,
-              "scratch: " + std::to_string(bytes) + " bytes are needed, and scratch_bytes is " +
-                  std::to_string(executor.scratch_bytes),
-              -1, -1};
-    }
-    const bool owned = scratch == nullptr && bytes > 0;
-    if (owned) {
-      if (const cudaError_t error = cudaMallocAsync(&scratch, static_cast<std::size_t>(bytes), stream);
-          error != cudaSuccess) {
-        return failed(error, "device scratch");
-      }
-    }
-    place_scratch(plan, scratch, &zeroed);
-    const cudaError_t error = launch_isotonic_regression(plan, zeroed, scratch, stream);
-    if (owned) {
-      const cudaError_t freed = cudaFreeAsync(scratch, stream);
-      if (error == cudaSuccess && freed != cudaSuccess) return failed(freed, "device scratch");
-    }
-    return error == cudaSuccess ? Status{} : failed(error, "isotonic regression on the device");
+  if (problem.tie_offsets == nullptr) return fit_untied(problem, out, executor);
+  TiedScratch both;
+  if (Status status = tied_scratch(problem, &both); !status.ok()) return status;
+  return with_scratch(executor, both.ordering + both.fit, [&](void* scratch) -> Status {
+    IsotonicProblem untied;
+    const cudaError_t error =
+        order_ties(problem, scratch, static_cast<cudaStream_t>(executor.stream), &untied);
+    if (error != cudaSuccess) return failed(error, "tie groups on the device");
+    Executor rest = executor;
+    rest.scratch = static_cast<unsigned char*>(scratch) + both.ordering;
+    rest.scratch_bytes = both.fit;
+    return fit_untied(untied, out, rest);
   });
 }
 

@@ -1,6 +1,6 @@
 // The CUDA executor against the CPU executor, bit by bit: the exact cases, random ragged batches of the zoo's
-// families, long rows of every shape, refused rows, behaviour on streams. Prints what differs, and exits 1 if
-// anything does.
+// families, long rows of every shape, refused rows, tie groups, behaviour on streams. Prints what differs,
+// and exits 1 if anything does.
 //
 //   gpu_tester [--cases FILE] [--batches N] [--longest N] [--seed N] [--only SHAPE] [--verbose 1]
 #include <cuda_runtime.h>
@@ -14,6 +14,7 @@
 #include "cuda/device_array.hpp"
 #include "cuda/shapes.hpp"
 #include "cuda/stream_checks.hpp"
+#include "cuda/tie_checks.hpp"
 #include "isofold/isofold.hpp"
 #include "support/case_file.hpp"
 #include "support/row_zoo.hpp"
@@ -369,6 +370,7 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (!cases.empty()) run_cases(cases);
   run_refused();
+  failures += check_ties(batches, seed);
   if (streams) failures += check_streams();
   run_batches(batches, seed);
   run_long_rows(longest, only);

@@ -1,0 +1,12 @@
+// Tie groups on the device: the CPU executor's bits and blocks, rows with bad tie offsets refused and the
+// others not, no waiting, graphs.
+#pragma once
+
+#include <cstdint>
+
+namespace isofold_test {
+
+// Prints what fails and returns how much.
+[[nodiscard]] int check_ties(std::int64_t batches, std::uint64_t seed);
+
+}  // namespace isofold_test
