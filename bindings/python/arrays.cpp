@@ -50,8 +50,7 @@ Output make_output(nb::dlpack::dtype type, std::int64_t size) {
 
 }  // namespace
 
-DataType data_type(const Input& array, const char* name) {
-  const nb::dlpack::dtype type = array.dtype();
+DataType data_type(nb::dlpack::dtype type, const char* name) {
   if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float) && type.lanes == 1) {
     switch (type.bits) {
       case 16:
@@ -67,7 +66,9 @@ DataType data_type(const Input& array, const char* name) {
   throw nb::type_error((std::string(name) + " must be float16, float32 or float64").c_str());
 }
 
-ConstArray view(const Input& array, const char* name) { return {array.data(), data_type(array, name)}; }
+ConstArray view(const Input& array, const char* name) {
+  return {array.data(), data_type(array.dtype(), name)};
+}
 
 ConstArray view(const std::optional<Input>& array, const char* name) {
   return array ? view(*array, name) : ConstArray{};

@@ -22,7 +22,7 @@ using Flags = nb::ndarray<const std::uint8_t, nb::ndim<1>, nb::c_contig, nb::dev
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 
 // Throws nb::type_error unless the element type is float16, float32 or float64.
-DataType data_type(const Input& array, const char* name);
+DataType data_type(nb::dlpack::dtype type, const char* name);
 ConstArray view(const Input& array, const char* name);
 ConstArray view(const std::optional<Input>& array, const char* name);
 

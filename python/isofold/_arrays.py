@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 FloatArray: TypeAlias = NDArray[np.floating[Any]]
 
+
+class DeviceArray(Protocol):
+    """An array that DLPack can hand over: of torch, CuPy, JAX and others."""
+
+    def __dlpack__(self) -> Any: ...
+    def __dlpack_device__(self) -> tuple[Any, Any]: ...
+
+
+AnyArray: TypeAlias = ArrayLike | DeviceArray
+
+
 _Scalar = TypeVar("_Scalar", bound=np.generic)
 
 _MOST_THREADS = 2**31 - 1
+_CUDA_MEMORY = (2, 13)  # DLPack's kDLCUDA and kDLCUDAManaged
 
 
-def real_array(value: ArrayLike, name: str) -> FloatArray:
+def cuda_device(value: object) -> int | None:
+    """The number of the CUDA device whose memory holds the array `value`; None for everything else."""
+    if isinstance(value, (np.ndarray, list, tuple, float, int)):
+        return None
+    ask = getattr(value, "__dlpack_device__", None)
+    if ask is None:
+        return None
+    try:
+        kind, number = ask()
+    except Exception:
+        # An array spread over devices, a tracer: no array that could be handed over.
+        return None
+    return int(number) if int(kind) in _CUDA_MEMORY else None
+
+
+def real_array(value: AnyArray, name: str) -> FloatArray:
     """`value` as a float16, float32 or float64 array; integers and booleans become float64.
 
     Integers beyond 2**53 are rounded by that conversion. Floats are never converted, so that the caller's own
@@ -27,7 +54,7 @@ def real_array(value: ArrayLike, name: str) -> FloatArray:
             f"pass the valid ones, {name}.compressed(), or give masked values through weights"
         )
     try:
-        array = np.asarray(value)
+        array: NDArray[Any] = np.asarray(cast("ArrayLike", value))
     except ValueError as error:
         raise ValueError(
             f"{name} must be a rectangular array of real numbers; rows of different lengths go into one "
@@ -53,9 +80,9 @@ def flat(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
     return np.require(array, dtype=native, requirements=["C_CONTIGUOUS", "ALIGNED"]).reshape(-1)
 
 
-def row_offsets(offsets: ArrayLike, total: int) -> NDArray[np.int64]:
+def row_offsets(offsets: AnyArray, total: int) -> NDArray[np.int64]:
     """Ragged rows: row r holds elements offsets[r] to offsets[r + 1] - 1. Rises from 0 to `total`."""
-    array = np.asarray(offsets)
+    array: NDArray[Any] = np.asarray(cast("ArrayLike", offsets))
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
             f"offsets must be 1-D with one entry more than there are rows, but has shape {array.shape}"

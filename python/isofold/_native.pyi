@@ -88,3 +88,43 @@ class DefaultFloatEnvironment:
     def __init__(self) -> None: ...
     def __enter__(self) -> None: ...
     def __exit__(self, *exception: object) -> None: ...
+
+def cuda_fault() -> str:
+    """Why no device array can be served, in words that say how to mend it; empty where it can."""
+
+class DeviceProblem:
+    """A batch of rows in device memory, as capsules; it keeps them."""
+
+    def __init__(
+        self,
+        device: int,
+        values: object,
+        weights: object | None,
+        offsets: object | None,
+        row_length: int | None,
+        increasing: bool,
+        lower: float,
+        upper: float,
+    ) -> None: ...
+    def scratch_bytes(self) -> int:
+        """What fit takes as scratch."""
+
+    def fit(self, fit: object, block_starts: object, scratch: object | None, stream: int) -> None:
+        """Enqueues the fit on the stream."""
+
+    def gradient(
+        self,
+        block_starts: object,
+        gradient: object,
+        for_values: object,
+        for_weights: object | None,
+        stream: int,
+    ) -> None:
+        """Enqueues the gradient on the stream."""
+
+class DeviceMemory:
+    """A flat array in device memory; blank: of NaN, or of zeros where it holds uint8."""
+
+    def __init__(self, device: int, size: int, dtype: str, blank: bool, stream: int) -> None: ...
+    def __dlpack__(self, *, stream: int | None = None, **options: object) -> object: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...

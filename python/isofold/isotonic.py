@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from isofold import _native
 from isofold._arrays import (
+    AnyArray,
     FloatArray,
+    cuda_device,
     fit_bounds,
     flat,
     normalize_axis,
@@ -19,6 +21,9 @@ from isofold._arrays import (
 )
 
 __all__ = ["IsotonicResult", "isotonic_gradient", "isotonic_regression"]
+
+
+_Scalar = TypeVar("_Scalar", bound=np.generic)
 
 
 class _Problem(NamedTuple):
@@ -35,7 +40,7 @@ class _Problem(NamedTuple):
     axis: int  # where that axis belongs
     threads: int
 
-    def bring_back(self, values: FloatArray) -> FloatArray:
+    def bring_back(self, values: NDArray[_Scalar]) -> NDArray[_Scalar]:
         """Flat values in y's shape."""
         rows = values.reshape(self.shape)
         return rows if self.axis == len(self.shape) - 1 else np.moveaxis(rows, -1, self.axis)
@@ -66,11 +71,18 @@ class IsotonicResult:
         elements ``blocks[j]`` to ``blocks[j + 1] - 1``. For one row these are SciPy's blocks.
     block_offsets : int64 ndarray of shape (number of rows + 1,)
         Row r owns blocks ``block_offsets[r]`` to ``block_offsets[r + 1] - 1``. An empty row owns none.
+    block_mask : boolean ndarray of y's shape
+        True where a block starts. Read-only.
 
     Notes
     -----
     For `isotonic_gradient` the result keeps y and the weights, by reference where they needed no conversion:
     a gradient taken after they were changed in place would belong to the changed values.
+
+    For a y in the memory of a GPU all of these are arrays of y's library in that memory. There ``x`` and
+    ``block_mask`` wait for nothing, while ``weights``, ``blocks`` and ``block_offsets``, whose sizes only the
+    device knows, are computed when first read, and wait for it. Such a result is compared by identity, and
+    not picklable.
     """
 
     __slots__ = ("_block_offsets", "_blocks", "_problem", "_starts", "_weights", "x")
@@ -123,6 +135,38 @@ class IsotonicResult:
         assert self._block_offsets is not None
         return self._block_offsets
 
+    @property
+    def block_mask(self) -> NDArray[np.bool_]:
+        mask = self._problem.bring_back(self._starts.view(np.bool_))
+        mask.flags.writeable = False
+        return mask
+
+    def _gradient(self, grad: AnyArray) -> tuple[FloatArray, FloatArray | None]:
+        problem = self._problem
+        if cuda_device(grad) is not None:
+            raise TypeError("grad is on a CUDA device, but the fit is in host memory: move one to the other")
+        given = real_array(grad, "grad")
+        if given.shape != self.x.shape:
+            raise ValueError(f"grad has shape {given.shape}, but the fit has shape {self.x.shape}")
+        grad_values, grad_weights = _native.gradient(
+            problem.values,
+            problem.weights,
+            problem.offsets,
+            problem.row_length,
+            problem.increasing,
+            problem.lower,
+            problem.upper,
+            self._starts,
+            flat(np.moveaxis(given, problem.axis, -1)),
+            problem.weights is not None,
+            None,
+            problem.threads,
+        )
+        return (
+            problem.bring_back(grad_values),
+            None if grad_weights is None else problem.bring_back(grad_weights),
+        )
+
     def _assign(self, state: dict[str, Any]) -> None:
         for name, value in state.items():
             object.__setattr__(self, name, value)
@@ -160,14 +204,14 @@ class IsotonicResult:
 
 
 def isotonic_regression(
-    y: ArrayLike,
+    y: AnyArray,
     *,
-    weights: ArrayLike | None = None,
+    weights: AnyArray | None = None,
     increasing: bool = True,
     y_min: float | None = None,
     y_max: float | None = None,
     axis: int = -1,
-    offsets: ArrayLike | None = None,
+    offsets: AnyArray | None = None,
     threads: int | None = None,
 ) -> IsotonicResult:
     """The non-decreasing rows nearest to those of `y` in weighted least squares, exact and rounded once.
@@ -214,6 +258,26 @@ def isotonic_regression(
         float64.
     MemoryError
         Out of memory.
+    RuntimeError
+        An array on a GPU, and no CUDA in this build or on this machine, or what CUDA reports.
+
+    Device arrays
+    -------------
+    Where y is a torch CUDA tensor, a CuPy array, a JAX array on a CUDA device, or another array on one with
+    ``__dlpack__`` and ``__array_namespace__``, the fit runs there (isofold must have been built with CUDA),
+    has the same bits, and everything comes back as arrays of y's library. weights and offsets, where given,
+    are of that library and on that device; weights may be a number. What differs:
+
+    - The call only enqueues work and waits for nothing: on the current stream of torch or CuPy, or on the
+      legacy default stream, ordered after the inputs and before the result's readers by DLPack. With torch it
+      can be captured in a CUDA graph.
+    - So values are judged on the device, and nothing raises for them: a row with a NaN, an infinity, a weight
+      that is not positive, or offsets that do not rise from 0 to the end comes out NaN, the others right.
+    - float32 and float64 are fitted; integers and booleans become the library's default float. float16 and
+      bfloat16 weights and gradients are taken as the float32 they equal, integer ones as the widest float
+      that the library has; their gradients are of that type.
+    - torch's autograd is not told: a tensor that requires a gradient is a TypeError where gradients are
+      enabled. threads means nothing.
 
     Notes
     -----
@@ -233,12 +297,16 @@ def isotonic_regression(
     >>> result.blocks.tolist()
     [0, 2, 3, 6, 7, 9, 11]
     """
+    if any(cuda_device(array) is not None for array in (y, weights, offsets)):
+        from isofold import _device
+
+        return _device.isotonic_regression(y, weights, increasing, y_min, y_max, axis, offsets, threads)
     problem = _pose(y, weights, increasing, y_min, y_max, axis, offsets, threads)
     fitted, starts = _fit(problem)
     return IsotonicResult(problem.bring_back(fitted), problem, starts)
 
 
-def isotonic_gradient(result: IsotonicResult, grad: ArrayLike) -> tuple[FloatArray, FloatArray | None]:
+def isotonic_gradient(result: IsotonicResult, grad: AnyArray) -> tuple[FloatArray, FloatArray | None]:
     """The gradient of a loss in y and in the weights, from its gradient in the fit.
 
     Within a block of weight W, with G the sum of `grad` over the block and S that of w y: dL/dy_i = w_i G /
@@ -251,7 +319,7 @@ def isotonic_gradient(result: IsotonicResult, grad: ArrayLike) -> tuple[FloatArr
     result : IsotonicResult
         From `isotonic_regression`.
     grad : array_like of real numbers, of the shape of ``result.x``
-        dL/dx.
+        dL/dx. In device memory if the fit is, and then so are the results.
 
     Returns
     -------
@@ -273,38 +341,17 @@ def isotonic_gradient(result: IsotonicResult, grad: ArrayLike) -> tuple[FloatArr
     """
     if not isinstance(result, IsotonicResult):
         raise TypeError(f"result must come from isotonic_regression, but is a {type(result).__name__}")
-    problem = result._problem
-    given = real_array(grad, "grad")
-    if given.shape != result.x.shape:
-        raise ValueError(f"grad has shape {given.shape}, but the fit has shape {result.x.shape}")
-    grad_values, grad_weights = _native.gradient(
-        problem.values,
-        problem.weights,
-        problem.offsets,
-        problem.row_length,
-        problem.increasing,
-        problem.lower,
-        problem.upper,
-        result._starts,
-        flat(np.moveaxis(given, problem.axis, -1)),
-        problem.weights is not None,
-        None,
-        problem.threads,
-    )
-    return (
-        problem.bring_back(grad_values),
-        None if grad_weights is None else problem.bring_back(grad_weights),
-    )
+    return result._gradient(grad)
 
 
 def _pose(
-    y: ArrayLike,
-    weights: ArrayLike | None,
+    y: AnyArray,
+    weights: AnyArray | None,
     increasing: bool,
     y_min: float | None,
     y_max: float | None,
     axis: int,
-    offsets: ArrayLike | None,
+    offsets: AnyArray | None,
     threads: int | None,
 ) -> _Problem:
     values = real_array(y, "y")
@@ -332,7 +379,7 @@ def _pose(
     )
 
 
-def _spread_weights(weights: ArrayLike, shape: tuple[int, ...], axis: int) -> FloatArray:
+def _spread_weights(weights: AnyArray, shape: tuple[int, ...], axis: int) -> FloatArray:
     """The weights over y's shape, with the fitted axis moved to the end."""
     array = real_array(weights, "weights")
     if array.shape == shape:

@@ -370,7 +370,7 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (!cases.empty()) run_cases(cases);
   run_refused();
-  failures += check_ties(batches, seed);
+  failures += check_ties(batches, seed, streams);
   if (streams) failures += check_streams();
   run_batches(batches, seed);
   run_long_rows(longest, only);

@@ -6,7 +6,7 @@
 
 namespace isofold_test {
 
-// Prints what fails and returns how much.
-[[nodiscard]] int check_ties(std::int64_t batches, std::uint64_t seed);
+// Prints what fails and returns how much. `streams`: waiting and graphs, too.
+[[nodiscard]] int check_ties(std::int64_t batches, std::uint64_t seed, bool streams);
 
 }  // namespace isofold_test

@@ -103,3 +103,14 @@ def test_weights_do_not_follow_later_changes_of_the_input() -> None:
     assert result.weights.tolist() == [3, 4]
     assert result.x.tolist() == [4 / 3, 4 / 3, 3]
     assert result.blocks.tolist() == [0, 2, 3]
+
+
+def test_block_mask_is_set_where_blocks_start() -> None:
+    y = np.random.default_rng(1).standard_normal((3, 50, 2))
+    result = isofold.isotonic_regression(y, axis=1)
+    mask = result.block_mask
+    assert mask.dtype == np.bool_
+    assert mask.shape == y.shape
+    assert np.flatnonzero(np.moveaxis(mask, 1, -1)).tolist() == result.blocks[:-1].tolist()
+    with pytest.raises(ValueError, match="read-only"):
+        mask[0, 0, 0] = False
