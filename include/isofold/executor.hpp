@@ -31,7 +31,7 @@ struct Executor {
   // NaN, as one block; the others are untouched by it.
   void* stream = nullptr;   // a cudaStream_t; nullptr is the default stream
   void* scratch = nullptr;  // device memory for the call, aligned to 256; nullptr: allocated in stream order
-  std::int64_t scratch_bytes = 0;  // see isotonic_regression_scratch
+  std::int64_t scratch_bytes = 0;  // see isotonic_regression_scratch, isotonic_gradient_scratch
 };
 
 }  // namespace isofold

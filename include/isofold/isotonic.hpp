@@ -56,6 +56,10 @@ struct IsotonicGradient {
                                        ConstArray gradient, const IsotonicGradient& out,
                                        const Executor& executor = {});
 
+// For Backend::cuda: the bytes of device memory that isotonic_gradient on this problem takes as
+// Executor::scratch.
+[[nodiscard]] Status isotonic_gradient_scratch(const IsotonicProblem& problem, std::int64_t* bytes);
+
 // The weight of every block (its length without weights), in order, each the exact sum rounded once to
 // float64. `out` has one entry for each set flag.
 [[nodiscard]] Status block_weights(const IsotonicProblem& problem, const std::uint8_t* block_starts,

@@ -97,10 +97,18 @@ Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t*
 Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
                          ConstArray gradient, const IsotonicGradient& out, const Executor& executor) {
   return guarded([&]() -> Status {
-    if (Status status = host_only(executor, "isotonic_gradient"); !status.ok()) return status;
     if (Status status = api::check_executor(executor); !status.ok()) return status;
-    if (Status status = api::check_problem(problem); !status.ok()) return status;
-    if (Status status = api::check_block_starts(problem, block_starts); !status.ok()) return status;
+    const bool on_device = executor.backend == Backend::cuda;
+    if (Status status = on_device ? api::check_device_problem(problem) : api::check_problem(problem);
+        !status.ok()) {
+      return status;
+    }
+    if (problem.rows.total() > 0 && block_starts == nullptr) {
+      return api::fault(StatusCode::invalid_argument, "block_starts: null pointer");
+    }
+    if (!on_device) {
+      if (Status status = api::check_block_starts(problem, block_starts); !status.ok()) return status;
+    }
     if (!gradient.present() || (gradient.data == nullptr && problem.rows.total() > 0)) {
       return api::fault(StatusCode::invalid_argument, "gradient: no array given");
     }
@@ -109,11 +117,19 @@ Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* blo
     };
     if (missing(out.values)) return api::fault(StatusCode::invalid_argument, "out.values: null pointer");
     if (missing(out.weights)) return api::fault(StatusCode::invalid_argument, "out.weights: null pointer");
+    if (on_device) return cuda::isotonic_gradient(problem, block_starts, gradient, out, executor);
     if (Status status = api::check_elements(problem); !status.ok()) return status;
     const Outcome outcome = executor.backend == Backend::reference
                                 ? reference::isotonic_gradient(problem, block_starts, gradient, out)
                                 : cpu::isotonic_gradient(problem, block_starts, gradient, out, executor);
     return worded(outcome, problem);
+  });
+}
+
+Status isotonic_gradient_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
+  return guarded([&]() -> Status {
+    if (Status status = api::check_device_problem(problem); !status.ok()) return status;
+    return cuda::isotonic_gradient_scratch(problem, bytes);
   });
 }
 

@@ -17,4 +17,9 @@ namespace isofold::cuda {
 // Bytes of device scratch that call takes.
 [[nodiscard]] Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t* bytes);
 
+[[nodiscard]] Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
+                                       ConstArray gradient, const IsotonicGradient& out,
+                                       const Executor& executor);
+[[nodiscard]] Status isotonic_gradient_scratch(const IsotonicProblem& problem, std::int64_t* bytes);
+
 }  // namespace isofold::cuda

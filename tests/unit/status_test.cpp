@@ -277,6 +277,7 @@ TEST(CudaAbsent, IsSaidPlainly) {
   const std::uint8_t starts[2] = {1, 0};
   EXPECT_EQ(isofold::isotonic_gradient(problem, starts, y, {fit, {}}, executor).code,
             isofold::StatusCode::unsupported);
+  EXPECT_EQ(isofold::isotonic_gradient_scratch(problem, &bytes).code, isofold::StatusCode::unsupported);
 }
 
 #endif

@@ -15,4 +15,11 @@ Status isotonic_regression(const IsotonicProblem&, const IsotonicFit&, const Exe
 
 Status isotonic_regression_scratch(const IsotonicProblem&, std::int64_t*) { return absent(); }
 
+Status isotonic_gradient(const IsotonicProblem&, const std::uint8_t*, ConstArray, const IsotonicGradient&,
+                         const Executor&) {
+  return absent();
+}
+
+Status isotonic_gradient_scratch(const IsotonicProblem&, std::int64_t*) { return absent(); }
+
 }  // namespace isofold::cuda

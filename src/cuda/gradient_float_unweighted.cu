@@ -1,0 +1,6 @@
+#include "cuda/gradient_launch.cuh"
+
+namespace isofold::cuda {
+ISOFOLD_CUDA_GRADIENT(float, Unweighted, float)
+ISOFOLD_CUDA_GRADIENT(float, Unweighted, double)
+}  // namespace isofold::cuda

@@ -1,0 +1,152 @@
+// The elements of spans from the spans' answers, what their pairs cannot decide, and rows whose offsets are
+// refused.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/gradient_exact.cuh"
+#include "cuda/gradient_plan.cuh"
+
+namespace isofold::cuda {
+
+// Writes the elements [from, to) of the batch, of one span; whether all could be rounded from its pairs.
+template <class I, bool kMean>
+__device__ bool write_span(const GradientPlan<I>& plan, const SpanAnswer& span, std::int64_t from,
+                           std::int64_t to) {
+  bool finished = true;
+  if (plan.values.data != nullptr) {
+    const bool to_float32 = plan.values.to_float32 != 0;
+    const Quotient share = span.answer.share;
+    for (std::int64_t i = from + threadIdx.x; i < to; i += kBlock) {
+      double result = share.high;
+      if constexpr (I::kWeighted) {
+        const double w = plan.input.weight(i);
+        const RoundedValue found = scaled_quotient(w, share, to_float32);
+        result = found.value;
+        if (!found.decided) {
+          if (span.incoming.exact() && span.weight.exact()) {
+            result = exact_share(w, span.incoming.value, span.weight.value, to_float32);
+          } else {
+            finished = false;
+          }
+        }
+      }
+      plan.values.store(i, result);
+    }
+  }
+  if constexpr (kMean) {
+    if (plan.weights.data != nullptr) {
+      for (std::int64_t i = from + threadIdx.x; i < to; i += kBlock) {
+        const double slope = span.answer.slope;
+        const double y = plan.input.value(i);
+        plan.weights.store(i, slope == 0.0 ? 0.0 : (y - span.answer.mean) * slope);
+      }
+    }
+  }
+  return finished;
+}
+
+template <class I, bool kMean>
+__global__ void __launch_bounds__(kBlock) write_spans(const __grid_constant__ GradientPlan<I> plan) {
+  const std::int64_t chunk = blockIdx.x;
+  const std::int64_t begin = chunk * kGradientChunk;
+  const int length = plan.chunk_length(chunk);
+  const int head_end = plan.pieces[chunk].head_end;
+  const int tail_begin = plan.pieces[chunk].tail_begin;
+  // Threads that mark store the same bytes, and the marks are not read before the next kernel.
+  if (head_end > 0) {
+    const std::int64_t owner = plan.owner[chunk];
+    if (!write_span<I, kMean>(plan, plan.spans[owner], begin, begin + head_end)) {
+      plan.head_unfinished[chunk] = 1;
+      plan.span_unfinished[owner] = 1;
+    }
+  }
+  if (tail_begin < length) {
+    if (!write_span<I, kMean>(plan, plan.spans[chunk], begin + tail_begin, begin + length)) {
+      plan.tail_unfinished[chunk] = 1;
+      plan.span_unfinished[chunk] = 1;
+    }
+  }
+}
+
+// Spans whose sums are not exact as pairs and have elements next to a rounding midpoint: the sums are formed
+// exactly, once a span, and those elements rounded from them. Each thread looks at one chunk.
+template <class I>
+__global__ void __launch_bounds__(kBlock) finish_spans(const __grid_constant__ GradientPlan<I> plan) {
+  using A = GradientAccumulators<I>;
+  using ExactIncoming = decltype(typename A::Incoming{}.value());
+  using ExactWeight = decltype(typename A::Weight{}.value());
+  __shared__ TeamAccumulators<typename A::Incoming> incoming;
+  __shared__ TeamAccumulators<typename A::Weight> weight;
+  __shared__ __align__(8) unsigned char room_for_incoming[sizeof(ExactIncoming)];
+  __shared__ __align__(8) unsigned char room_for_weight[sizeof(ExactWeight)];
+  __shared__ unsigned marked[kBlock / 32];
+  auto& exact_incoming = *reinterpret_cast<ExactIncoming*>(room_for_incoming);
+  auto& exact_weight = *reinterpret_cast<ExactWeight*>(room_for_weight);
+  const std::int64_t first = static_cast<std::int64_t>(blockIdx.x) * kBlock;
+  const bool mark = first + threadIdx.x < plan.chunks && plan.span_unfinished[first + threadIdx.x] != 0;
+  if (__syncthreads_or(static_cast<int>(mark)) == 0) return;
+  const unsigned bits = __ballot_sync(0xffffffffU, mark);
+  if (threadIdx.x % 32 == 0) marked[threadIdx.x / 32] = bits;
+  __syncthreads();
+  const bool to_float32 = plan.values.to_float32 != 0;
+  for (int k = 0; k < kBlock; ++k) {
+    if ((marked[k / 32] >> (k % 32) & 1U) == 0) continue;
+    const std::int64_t owner = first + k;
+    const SpanAnswer& span = plan.spans[owner];
+    accumulate_span<BlockSum::incoming>(plan, owner, span.last_chunk, incoming);
+    accumulate_span<BlockSum::weight>(plan, owner, span.last_chunk, weight);
+    if (threadIdx.x == 0) {
+      exact_incoming = incoming[0].value();
+      exact_weight = weight[0].value();
+    }
+    __syncthreads();
+    for (std::int64_t chunk = owner; chunk <= span.last_chunk; ++chunk) {
+      const bool tail = chunk == owner;
+      if ((tail ? plan.tail_unfinished : plan.head_unfinished)[chunk] == 0) continue;
+      const ChunkPieces& pieces = plan.pieces[chunk];
+      const std::int64_t begin = chunk * kGradientChunk;
+      const std::int64_t from = begin + (tail ? pieces.tail_begin : 0);
+      const std::int64_t to = begin + (tail ? plan.chunk_length(chunk) : pieces.head_end);
+      for (std::int64_t i = from + threadIdx.x; i < to; i += kBlock) {
+        const double w = plan.input.weight(i);
+        if (scaled_quotient(w, span.answer.share, to_float32).decided) continue;
+        plan.values.store(i, exact_quotient(product(exact_double(w), exact_incoming), exact_weight,
+                                            gradient_format(to_float32)));
+      }
+    }
+    __syncthreads();
+  }
+}
+
+// Rows whose own offsets, or whose neighbours', do not rise within the batch come out NaN where they lie
+// inside it, as their fit does (classify.cuh).
+template <class I>
+__global__ void __launch_bounds__(kBlock) refuse_rows(const __grid_constant__ GradientPlan<I> plan) {
+  __shared__ std::int64_t first[kBlock];
+  __shared__ std::int64_t last[kBlock];
+  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
+  bool rises = true;
+  if (row < plan.rows) {
+    const std::int64_t begin = plan.offsets[row];
+    const std::int64_t end = plan.offsets[row + 1];
+    rises = begin >= 0 && begin <= end && end <= plan.total && (row != 0 || begin == 0) &&
+            (row + 1 != plan.rows || end == plan.total) && (row == 0 || plan.offsets[row - 1] <= begin) &&
+            (row + 1 == plan.rows || end <= plan.offsets[row + 2]);
+    first[threadIdx.x] = rises ? 0 : max(static_cast<long long>(begin), 0LL);
+    last[threadIdx.x] = rises ? 0 : min(static_cast<long long>(end), static_cast<long long>(plan.total));
+  } else {
+    first[threadIdx.x] = 0;
+    last[threadIdx.x] = 0;
+  }
+  if (__syncthreads_and(static_cast<int>(rises)) != 0) return;
+  const double nan = __longlong_as_double(0x7ff8000000000000LL);
+  for (int k = 0; k < kBlock; ++k) {
+    for (std::int64_t i = first[k] + threadIdx.x; i < last[k]; i += kBlock) {
+      if (plan.values.data != nullptr) plan.values.store(i, nan);
+      if (plan.weights.data != nullptr) plan.weights.store(i, nan);
+    }
+  }
+}
+
+}  // namespace isofold::cuda

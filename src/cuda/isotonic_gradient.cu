@@ -1,0 +1,183 @@
+// The gradient of a fit on the device: types, scratch, launches.
+#include <cuda_runtime.h>
+
+#include <cmath>
+#include <string>
+
+#include "cuda/cuda.hpp"
+#include "cuda/gradient_plan.cuh"
+
+namespace isofold::cuda {
+
+template <class I>
+cudaError_t launch_isotonic_gradient(const GradientPlan<I>& plan, cudaStream_t stream);
+template <class I>
+std::int64_t gradient_shared_bytes();
+
+namespace {
+
+constexpr std::int64_t kMostChunks = (std::int64_t{1} << 31) - 1;
+
+Status gradient_failed(cudaError_t error, const char* what) {
+  const StatusCode code =
+      error == cudaErrorMemoryAllocation ? StatusCode::out_of_memory : StatusCode::device_error;
+  return {code, std::string(what) + ": " + cudaGetErrorString(error), -1, -1};
+}
+
+Status not_taken(const char* what) {
+  return {StatusCode::unsupported, std::string(what) + ": the CUDA executor takes float32 and float64", -1,
+          -1};
+}
+
+bool taken(DataType type) { return type == DataType::float32 || type == DataType::float64; }
+
+Status check_types(const IsotonicProblem& problem) {
+  if (!taken(problem.values.type)) return not_taken("values");
+  if (problem.weights.present() && !taken(problem.weights.type)) return not_taken("weights");
+  return {};
+}
+
+std::int64_t chunks_of(const IsotonicProblem& problem) {
+  return (problem.rows.total() + kGradientChunk - 1) / kGradientChunk;
+}
+
+// Places the scratch of `chunks` chunks in `memory`, and returns its size; with none, only that.
+template <class I>
+std::int64_t place_gradient_scratch(GradientPlan<I>& plan, unsigned char* memory) {
+  std::int64_t used = 0;
+  const auto take = [&]<class T>(T*& array, std::int64_t count) {
+    constexpr std::int64_t kAlignment = 256;
+    array = memory == nullptr ? nullptr : reinterpret_cast<T*>(memory + used);
+    used += (count * static_cast<std::int64_t>(sizeof(T)) + kAlignment - 1) / kAlignment * kAlignment;
+  };
+  const std::int64_t chunks = plan.chunks;
+  take(plan.pieces, chunks);
+  take(plan.groups, chunks / kGradientGroup);
+  take(plan.spans, chunks);
+  take(plan.owner, chunks);
+  take(plan.head_unfinished, chunks);
+  take(plan.tail_unfinished, chunks);
+  take(plan.span_unfinished, chunks);
+  return used;
+}
+
+std::int64_t scratch_bytes(const IsotonicProblem& problem) {
+  GradientPlan<GradientInput<float, Unweighted, float>> plan{};  // the types do not matter
+  plan.chunks = chunks_of(problem);
+  return place_gradient_scratch(plan, nullptr);
+}
+
+template <class I>
+Status check_gradient_device() {
+  int device = 0;
+  int available = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+  }
+  if (error != cudaSuccess) return gradient_failed(error, "CUDA device");
+  if (available >= gradient_shared_bytes<I>()) return {};
+  return {StatusCode::unsupported,
+          "this GPU gives a block " + std::to_string(available) +
+              " bytes of shared memory; gradients of these types need " +
+              std::to_string(gradient_shared_bytes<I>()),
+          -1, -1};
+}
+
+struct GradientCall {
+  const IsotonicProblem& problem;
+  const std::uint8_t* block_starts;
+  ConstArray gradient;
+  const IsotonicGradient& out;
+};
+
+template <class I>
+GradientPlan<I> gradient_plan(const GradientCall& call) {
+  const IsotonicProblem& problem = call.problem;
+  GradientPlan<I> plan{};
+  plan.input.values = static_cast<const typename I::Value*>(problem.values.data);
+  if constexpr (I::kWeighted) {
+    plan.input.weights = static_cast<const typename I::Weight*>(problem.weights.data);
+  }
+  plan.input.gradient = static_cast<const typename I::Gradient*>(call.gradient.data);
+  plan.block_starts = call.block_starts;
+  plan.total = problem.rows.total();
+  plan.chunks = chunks_of(problem);
+  const auto array = [](const MutableArray& wanted) {
+    return GradientArray{wanted.present() ? wanted.data : nullptr,
+                         static_cast<int>(wanted.type == DataType::float32)};
+  };
+  plan.values = array(call.out.values);
+  plan.weights = array(call.out.weights);
+  plan.bounded = static_cast<int>(std::isfinite(problem.lower_bound) || std::isfinite(problem.upper_bound));
+  plan.fit_to_float32 = static_cast<int>(problem.values.type == DataType::float32);
+  const Format format = gradient_format(plan.fit_to_float32 != 0);
+  plan.lower = round_to(problem.lower_bound, format);
+  plan.upper = round_to(problem.upper_bound, format);
+  plan.offsets = problem.rows.offsets;
+  plan.rows = problem.rows.count;
+  return plan;
+}
+
+// Calls `use` with the plan of the call's types, which have been checked.
+template <class Use>
+Status with_gradient_plan(const GradientCall& call, Use use) {
+  const auto by_gradient = [&]<class V, class W>(V, W) -> Status {
+    if (call.gradient.type == DataType::float32) return use(gradient_plan<GradientInput<V, W, float>>(call));
+    return use(gradient_plan<GradientInput<V, W, double>>(call));
+  };
+  const auto by_weight = [&]<class V>(V value) -> Status {
+    if (!call.problem.weights.present()) return by_gradient(value, Unweighted{});
+    if (call.problem.weights.type == DataType::float32) return by_gradient(value, float{});
+    return by_gradient(value, double{});
+  };
+  return call.problem.values.type == DataType::float32 ? by_weight(float{}) : by_weight(double{});
+}
+
+}  // namespace
+
+Status isotonic_gradient_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
+  if (Status status = check_types(problem); !status.ok()) return status;
+  *bytes = scratch_bytes(problem);
+  return {};
+}
+
+Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
+                         ConstArray gradient, const IsotonicGradient& out, const Executor& executor) {
+  if (Status status = check_types(problem); !status.ok()) return status;
+  if (!taken(gradient.type)) return not_taken("gradient");
+  if (out.values.present() && !taken(out.values.type)) return not_taken("out.values");
+  if (out.weights.present() && !taken(out.weights.type)) return not_taken("out.weights");
+  if (problem.rows.total() == 0 || !(out.values.present() || out.weights.present())) return {};
+  if (chunks_of(problem) > kMostChunks) {
+    return {StatusCode::unsupported, "rows: the CUDA executor's gradient takes up to 2^43 elements", -1, -1};
+  }
+  auto* stream = static_cast<cudaStream_t>(executor.stream);
+  return with_gradient_plan({problem, block_starts, gradient, out}, [&]<class I>(GradientPlan<I> plan) {
+    if (Status status = check_gradient_device<I>(); !status.ok()) return status;
+    const std::int64_t bytes = scratch_bytes(problem);
+    void* scratch = executor.scratch;
+    if (scratch != nullptr && executor.scratch_bytes < bytes) {
+      return Status{StatusCode::invalid_argument,
+                    "scratch: " + std::to_string(bytes) + " bytes are needed, and scratch_bytes is " +
+                        std::to_string(executor.scratch_bytes),
+                    -1, -1};
+    }
+    const bool owned = scratch == nullptr;
+    if (owned) {
+      if (const cudaError_t error = cudaMallocAsync(&scratch, static_cast<std::size_t>(bytes), stream);
+          error != cudaSuccess) {
+        return gradient_failed(error, "device scratch");
+      }
+    }
+    place_gradient_scratch(plan, static_cast<unsigned char*>(scratch));
+    const cudaError_t error = launch_isotonic_gradient(plan, stream);
+    if (owned) {
+      const cudaError_t freed = cudaFreeAsync(scratch, stream);
+      if (error == cudaSuccess && freed != cudaSuccess) return gradient_failed(freed, "device scratch");
+    }
+    return error == cudaSuccess ? Status{} : gradient_failed(error, "isotonic gradient on the device");
+  });
+}
+
+}  // namespace isofold::cuda
