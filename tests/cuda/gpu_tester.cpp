@@ -1,6 +1,6 @@
 // The CUDA executor against the CPU executor, bit by bit: the exact cases, random ragged batches of the zoo's
-// families, long rows of every shape, refused rows, tie groups, behaviour on streams. Prints what differs,
-// and exits 1 if anything does.
+// families, long rows of every shape, refused rows, tie groups, gradients, behaviour on streams. Prints what
+// differs, and exits 1 if anything does.
 //
 //   gpu_tester [--cases FILE] [--batches N] [--longest N] [--seed N] [--only SHAPE] [--verbose 1]
 #include <cuda_runtime.h>
@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "cuda/device_array.hpp"
+#include "cuda/gradient_checks.hpp"
 #include "cuda/shapes.hpp"
 #include "cuda/stream_checks.hpp"
 #include "cuda/tie_checks.hpp"
@@ -374,6 +375,7 @@ int main(int argc, char** argv) {
   if (streams) failures += check_streams();
   run_batches(batches, seed);
   run_long_rows(longest, only);
+  failures += check_gradients(batches, longest, seed, streams);
   std::printf(failures == 0 ? "PASS: GPU and CPU agree bit by bit\n" : "FAIL: %d disagreements\n", failures);
   return failures == 0 ? 0 : 1;
 }
