@@ -16,8 +16,8 @@ struct BridgeScratch {
 
 // Links two neighbouring runs of chunks of a node by their bridge. One warp.
 template <class E>
-__device__ __noinline__ void merge_pair(const Node<E>& node, std::int64_t first, std::int64_t middle,
-                                        std::int64_t end) {
+ISOFOLD_DEVICE_OUT_OF_LINE void merge_pair(const Node<E>& node, std::int64_t first, std::int64_t middle,
+                                           std::int64_t end) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const SpanErrors<E> errors(node.sums);
   const std::int64_t end_index = end == node.end_chunk ? node.end() : end * kLongChunk;
@@ -61,7 +61,7 @@ __device__ __noinline__ void merge_pair(const Node<E>& node, std::int64_t first,
 // Whether the diagram bends up where one child ends and the next begins, between their vertices next to
 // there.
 template <class E>
-__device__ __noinline__ bool joint_bends(const Node<E>& node, std::int64_t middle) {
+ISOFOLD_DEVICE_OUT_OF_LINE bool joint_bends(const Node<E>& node, std::int64_t middle) {
   const SpanErrors<E> errors(node.sums);
   const NodeChain<E> chain{node, node.end(), errors.total, errors.weight};
   const std::int64_t joint = middle * kLongChunk;

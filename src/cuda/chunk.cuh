@@ -160,7 +160,7 @@ struct ExactDoublesChain {
 
 // What doubles could not decide: kept out of line, for it is long and rare.
 template <class E>
-__device__ __noinline__ bool undecided_vertex(const E row, const Point a, const Point b, const Point d) {
+ISOFOLD_DEVICE_OUT_OF_LINE bool undecided_vertex(const E row, const Point a, const Point b, const Point d) {
   return is_vertex(a, b, d, [&](const Point& p, const Point& q, const Point& r) {
     return exact_turn(row, p.index, q.index, r.index);
   });

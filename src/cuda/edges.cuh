@@ -1,5 +1,4 @@
-// Between the tree and the fit: where the nearest live chunks stand, and the value of every edge between
-// them.
+// Between the tree and the fit: the value of every edge between live chunks.
 #pragma once
 
 #include <cstdint>
@@ -7,46 +6,6 @@
 #include "cuda/node.cuh"
 
 namespace isofold::cuda {
-
-// For every node of level 1 the nearest live chunks outside it. One block a row.
-template <class E>
-__global__ void __launch_bounds__(kBlock) find_neighbours(const Plan<E> plan) {
-  __shared__ std::int32_t lasts[kBlock];
-  __shared__ std::int32_t firsts[kBlock];
-  if (blockIdx.x >= long_row_count(plan)) return;
-  const LongRowPlace place = long_row(plan, blockIdx.x);
-  const int thread = static_cast<int>(threadIdx.x);
-  const std::int64_t groups = (place.row.chunks + kFanIn - 1) / kFanIn;
-  const std::int64_t share = (groups + kBlock - 1) / kBlock;
-  const std::int64_t begin = min(static_cast<long long>(thread * share), static_cast<long long>(groups));
-  const std::int64_t end = min(static_cast<long long>(begin + share), static_cast<long long>(groups));
-  const std::uint32_t* live = plan.live + node_id(place, 1, 0);
-  std::int32_t first = -1;
-  std::int32_t last = -1;
-  for (std::int64_t g = begin; g < end; ++g) {
-    const std::uint32_t word = live[g];
-    if (word == 0) continue;
-    if (first < 0) first = static_cast<std::int32_t>(g * 32 + __ffs(static_cast<int>(word)) - 1);
-    last = static_cast<std::int32_t>(g * 32 + 31 - __clz(static_cast<int>(word)));
-  }
-  firsts[thread] = first;
-  lasts[thread] = last;
-  __syncthreads();
-  std::int32_t before = -1;
-  for (int t = thread - 1; t >= 0 && before < 0; --t) before = lasts[t];
-  std::int32_t after = -1;
-  for (int t = thread + 1; t < kBlock && after < 0; ++t) after = firsts[t];
-  if (after < 0) after = static_cast<std::int32_t>(place.row.chunks);
-  const std::int64_t node = node_id(place, 1, 0);
-  for (std::int64_t g = begin; g < end; ++g) {
-    plan.live_before[node + g] = before;
-    if (live[g] != 0) before = static_cast<std::int32_t>(g * 32 + 31 - __clz(static_cast<int>(live[g])));
-  }
-  for (std::int64_t g = end - 1; g >= begin; --g) {
-    plan.live_after[node + g] = after;
-    if (live[g] != 0) after = static_cast<std::int32_t>(g * 32 + __ffs(static_cast<int>(live[g])) - 1);
-  }
-}
 
 inline constexpr int kEdgesABlock = 4;
 

@@ -80,38 +80,42 @@ struct RunSums {
 
 // Tool 3: the turn at point b, and the mean of a run, from long accumulators over the elements themselves.
 template <class E>
-__device__ __noinline__ bool exact_turn(const E row, std::int64_t a, std::int64_t b, std::int64_t d) {
+ISOFOLD_DEVICE_OUT_OF_LINE bool exact_turn(const E row, std::int64_t a, std::int64_t b, std::int64_t d) {
   const RunSums<E> before(row, a, b);
   const RunSums<E> after(row, b, d);
   return turns_up(before.weight.value(), before.total.value(), after.weight.value(), after.total.value());
 }
 
 template <class E>
-__device__ __noinline__ double exact_mean(const E row, std::int64_t a, std::int64_t b, Format format) {
+ISOFOLD_DEVICE_OUT_OF_LINE double exact_mean(const E row, std::int64_t a, std::int64_t b, Format format) {
   const RunSums<E> run(row, a, b);
   return exact_quotient(run.total.value(), run.weight.value(), format);
 }
 
 // The mean of a run from its certified sums, rounded once.
 template <class E>
-__device__ __noinline__ double certified_mean(const E row, std::int64_t a, std::int64_t b,
-                                              const CertifiedSum total, const CertifiedSum weight,
-                                              Format format) {
+ISOFOLD_DEVICE_OUT_OF_LINE double certified_mean(const E row, std::int64_t a, std::int64_t b,
+                                                 const CertifiedSum total, const CertifiedSum weight,
+                                                 Format format) {
   return rounded_quotient(total, weight, format, [&] { return exact_mean(row, a, b, format); });
 }
 
-// total / count rounded once, both exact. In float64 that is the division itself; in float32 the remainder
-// says on which side of a midpoint the quotient lies.
+// total / count rounded once, both exact. In float64 that is the division itself. In float32 rounding the
+// rounded quotient again goes wrong only where that is the midpoint of two floats, and the remainder says on
+// which side of it the quotient lies: outside the subnormals a midpoint is seen by its last 29 bits.
 __device__ inline double exact_doubles_mean(double total, double count, bool to_float32) {
   const double quotient = total / count;
   if (!to_float32) return quotient + 0.0;
-  const float below = __double2float_rd(quotient);
-  const float above = __double2float_ru(quotient);
-  const double middle = 0.5 * (static_cast<double>(below) + static_cast<double>(above));
-  if (quotient == middle && below != above) {
-    const double remainder = fma(-quotient, count, total);
-    if (remainder > 0) return above;
-    if (remainder < 0) return below;
+  const bool subnormal = !(fabs(quotient) >= 0x1p-125);
+  if ((__double2loint(quotient) & 0x1fffffff) == 0x10000000 || subnormal) {
+    const float below = __double2float_rd(quotient);
+    const float above = __double2float_ru(quotient);
+    const double middle = 0.5 * (static_cast<double>(below) + static_cast<double>(above));
+    if (quotient == middle && below != above) {
+      const double remainder = fma(-quotient, count, total);
+      if (remainder > 0) return above;
+      if (remainder < 0) return below;
+    }
   }
   return static_cast<double>(static_cast<float>(quotient)) + 0.0;
 }

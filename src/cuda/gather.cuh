@@ -21,8 +21,8 @@ struct GatherScratch {
 
 // The node's hull from a gathered list of its vertices, if they are few. Returns whether they were.
 template <class E>
-__device__ __noinline__ bool merge_by_gathering(const Node<E>& node, const Team<kBlock>& team,
-                                                GatherScratch<E>& scratch) {
+ISOFOLD_DEVICE_OUT_OF_LINE bool merge_by_gathering(const Node<E>& node, const Team<kBlock>& team,
+                                                   GatherScratch<E>& scratch) {
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t chunks = node.end_chunk - node.first_chunk;
   const std::int64_t share = (chunks + kBlock - 1) / kBlock;

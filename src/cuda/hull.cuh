@@ -71,8 +71,8 @@ __device__ std::uint32_t tile_chain(std::uint32_t candidates, Sum sum, Join join
 }
 
 template <class E, int Size>
-__device__ __noinline__ std::uint32_t certified_tile_chain(const Chunk<E, Size>& chunk,
-                                                           std::uint32_t candidates) {
+ISOFOLD_DEVICE_OUT_OF_LINE std::uint32_t certified_tile_chain(const Chunk<E, Size>& chunk,
+                                                              std::uint32_t candidates) {
   const int begin = Team<Size>::rank() * kTile;
   struct Edge {
     DoubleDouble total;
@@ -168,7 +168,7 @@ __device__ void merge_all_tiles(const Chain& chain, const Chunk<E, Size>& chunk)
 }
 
 template <class E, int Size>
-__device__ __noinline__ void chunk_hull_by_chains(const Chunk<E, Size>& chunk, std::uint32_t candidates) {
+ISOFOLD_DEVICE_OUT_OF_LINE void chunk_hull_by_chains(const Chunk<E, Size>& chunk, std::uint32_t candidates) {
   const int rank = Team<Size>::rank();
   if constexpr (!E::kWeighted) {
     if (chunk.exact) {
@@ -347,9 +347,9 @@ __device__ void chunk_hull_by_positions(const Chunk<E, Size>& chunk, HullScratch
 
 // The same where totals are pairs.
 template <class E>
-__device__ __noinline__ void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, const ChunkFacts& facts,
-                                                HullScratch<E, kBlock>& scratch, std::uint32_t candidates,
-                                                int place, int count) {
+ISOFOLD_DEVICE_OUT_OF_LINE void chunk_hull_by_list(const Chunk<E, kBlock>& chunk, const ChunkFacts& facts,
+                                                   HullScratch<E, kBlock>& scratch, std::uint32_t candidates,
+                                                   int place, int count) {
   auto& list = scratch.list;
   const int tile = static_cast<int>(threadIdx.x);
   auto* storage = chunk.storage;

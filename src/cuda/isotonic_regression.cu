@@ -64,6 +64,7 @@ Plan<Elements<V, W>> plan_for(const IsotonicProblem& problem, const IsotonicFit&
   plan.row_length = problem.rows.length;
   plan.offsets = problem.rows.offsets;
   plan.total = problem.rows.total();
+  plan.lane_rows = kPlainTiles<E> && type == DataType::float32 ? 1 : 0;
   return plan;
 }
 

@@ -86,7 +86,7 @@ __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, con
 
 template <class E>
 __global__ void __launch_bounds__(kBlock, kResident<WriteShared<E>>) write_chunks(const Plan<E> plan) {
-  extern __shared__ __align__(16) unsigned char memory[];
+  unsigned char* memory = dynamic_shared();
   auto& shared = *reinterpret_cast<WriteShared<E>*>(memory);
   const Team<kBlock> team{&shared.storage.scratch};
   const std::int64_t id = blockIdx.x;

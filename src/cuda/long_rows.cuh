@@ -1,4 +1,5 @@
-// The first kernel for long rows: a block solves a chunk, stores it and climbs the tree.
+// The second kernel for long rows: blocks solve the chunks that the scan has left, merge nodes and climb the
+// tree.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +20,7 @@ struct LongShared {
   };
   TeamScratch team;
   SharedNode climbing;
+  int taken;
 };
 
 // Stores a chunk's vertices and sums for its tree.
@@ -91,14 +93,10 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
   }
 }
 
+// Solves a dense chunk and stores it.
 template <class E>
-__global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>) solve_chunks(const Plan<E> plan) {
-  extern __shared__ __align__(16) unsigned char memory[];
-  auto& shared = *reinterpret_cast<LongShared<E>*>(memory);
-  const Team<kBlock> team{&shared.team};
-  const std::int64_t id = blockIdx.x;
-  LongRowPlace place;
-  if (!find_chunk(plan, id, place)) return;
+__device__ void solve_dense_chunk(const Plan<E>& plan, std::int64_t id, const LongRowPlace& place,
+                                  LongShared<E>& shared, const Team<kBlock>& team) {
   const std::int64_t number = id - place.row.first_chunk;
   Chunk<E, kBlock> chunk = long_chunk(plan, place, number, &shared.storage);
   ChunkFacts facts = solve_chunk<E, kBlock>(chunk, team, &shared.hull);
@@ -129,8 +127,37 @@ __global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>) solve_chunks
     __syncthreads();
   }
   store_chunk(plan, id, chunk, facts, team);
-  __syncthreads();
-  climb(plan, place, number, shared.node, &shared.climbing, team);
+}
+
+// Blocks take the dense chunks first, then the nodes of level 1. A node that has dense chunks is merged by
+// the block that solves the last of them, any other by the block that takes it.
+template <class E>
+__global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>) solve_and_merge(const Plan<E> plan) {
+  unsigned char* memory = dynamic_shared();
+  auto& shared = *reinterpret_cast<LongShared<E>*>(memory);
+  const Team<kBlock> team{&shared.team};
+  const int dense = plan.work->dense_chunks;
+  const int all = dense + plan.work->first_chunks;
+  for (;;) {
+    __syncthreads();
+    if (threadIdx.x == 0) shared.taken = atomicAdd(&plan.work->taken, 1);
+    __syncthreads();
+    const int taken = shared.taken;
+    if (taken >= all) return;
+    const std::int64_t id = taken < dense ? plan.dense_chunks[taken] : plan.first_chunks[taken - dense];
+    LongRowPlace place;
+    find_chunk(plan, id, place);
+    const std::int64_t node = (id - place.row.first_chunk) / kFanIn;
+    const int dense_children = plan.dense_children[node_id(place, 1, node)];
+    if (taken < dense) {
+      solve_dense_chunk(plan, id, place, shared, team);
+      __syncthreads();
+      if (!arrives_last(plan, place, 1, node, dense_children, &shared.climbing)) continue;
+    } else if (dense_children > 0) {
+      continue;
+    }
+    climb(plan, place, node, shared.node, &shared.climbing, team);
+  }
 }
 
 }  // namespace isofold::cuda

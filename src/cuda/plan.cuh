@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-#include "cuda/chunk.cuh"
+#include "cuda/scan.cuh"
 #include "exact/format.hpp"
 
 namespace isofold::cuda {
@@ -19,6 +19,7 @@ inline constexpr int kClasses = 4;  // short rows: a lane, four lanes, a warp, a
 __host__ __device__ constexpr int class_size(int row_class) {
   return row_class == 0 ? 1 : (row_class == 1 ? 4 : (row_class == 2 ? 32 : kBlock));
 }
+inline constexpr int kFirstScanned = 2;  // classes from here on are scanned by a warp first
 inline constexpr int kLongChunk = kChunk<kBlock>;
 
 // Sums over a chunk or node, and what their exactness is judged by.
@@ -69,6 +70,13 @@ struct LongRow {
   std::int64_t chunks;
 };
 
+// Counters of a call.
+struct Work {
+  int dense_chunks;
+  int first_chunks;
+  int taken;  // of both, by the blocks that solve and merge
+};
+
 struct Output {
   void* fit;          // or nullptr
   int to_float32;     // its type
@@ -91,11 +99,25 @@ struct Plan {
   // Short rows by class, ragged only: row numbers and how many there are.
   std::int64_t* class_rows[kClasses];
   unsigned long long* counts;  // rows a class; then long rows and their chunks, packed
+  int lane_rows;               // the two shortest classes go to lanes first (lane_rows.cuh)
+  // Of the classes that warps or lanes take first, the rows left to their teams.
+  std::int64_t* dense_rows[kClasses];
+  unsigned long long* dense_counts;
   // Long rows.
   std::int64_t long_rows_bound;
   std::int64_t chunks_bound;
   LongRow* long_rows;       // ragged
   std::int32_t* chunk_row;  // ragged: chunk -> long row
+  double* tile_totals;      // a tile: what the scan leaves for the filter
+  double* tile_total_lows;
+  double* tile_weights;
+  double* tile_weight_lows;
+  float* tile_depths;
+  ScanFacts* group_facts;
+  Work* work;
+  std::int32_t* dense_chunks;  // that the scan has left for a block
+  std::int32_t* first_chunks;  // of every node of level 1
+  int* dense_children;         // a node of level 1: how many of its chunks are dense
   Slot<E>* slots;
   ChunkRecord* chunks;
   SpanSums* sums[kLevels];

@@ -15,25 +15,26 @@ namespace isofold::cuda {
 // Reduces `order`, the numbers of `count` points from left to right, to the hull's, and returns how many are
 // left. One warp. `is_vertex(a, b, d)` takes numbers.
 //
-// A round compacts 32 numbers towards the front, so it never writes where a later round has yet to read; it
-// judges by the list as it stands, whose front is compacted already: a neighbour is a point of the diagram
-// all the same.
+// Every other sweep tries chords of many widths, which few points that are no vertices survive; the others
+// try the chord of the neighbours. A round compacts 32 numbers towards the front, so it never writes where a
+// later round has yet to read; it judges by the list as it stands, whose front is compacted already: whatever
+// stands further left there is a point of the diagram further left.
 template <class IsVertex>
 __device__ int sweep_warp(std::uint16_t* order, int count, IsVertex is_vertex) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  for (;;) {
+  for (bool wide = true;; wide = !wide) {
+    const int widest = wide ? count / 2 : 1;
     int left = 0;
-    std::uint16_t before = 0;  // the number before the round's first, as it was
     for (int first = 0; first < count; first += 32) {
       const int i = first + lane;
-      const bool present = i < count;
-      const std::uint16_t mine = present ? order[i] : std::uint16_t{0};
-      const std::uint16_t next = i + 1 < count ? order[i + 1] : std::uint16_t{0};
-      auto previous = static_cast<std::uint16_t>(__shfl_up_sync(0xffffffffU, static_cast<unsigned>(mine), 1));
-      if (lane == 0) previous = before;
-      before = static_cast<std::uint16_t>(__shfl_sync(0xffffffffU, static_cast<unsigned>(mine), 31));
       const bool inner = i > 0 && i < count - 1;
-      const bool stays = present && (!inner || is_vertex(previous, mine, next));
+      const std::uint16_t mine = i < count ? order[i] : std::uint16_t{0};
+      bool stays = i < count;
+      for (int width = 1; width <= widest; width *= 4) {
+        if (inner && stays) {
+          stays = is_vertex(order[max(i - width, 0)], mine, order[min(i + width, count - 1)]);
+        }
+      }
       const unsigned alive = __ballot_sync(0xffffffffU, stays);
       __syncwarp();
       if (stays) order[left + __popc(alive & ((1U << lane) - 1U))] = mine;
@@ -55,7 +56,8 @@ __device__ int sweep_block(std::uint16_t* order, int count, int few, int* counts
   const int lane = thread % 32;
   const int warp = thread / 32;
   __syncthreads();
-  while (count > few) {
+  for (bool wide = true; count > few; wide = !wide) {
+    const int widest = wide ? count / 2 : 1;
     std::uint32_t stays = 0;  // bit r: number r * kBlock + thread
     const int rounds = (count + kBlock - 1) / kBlock;
     int died = 0;
@@ -64,7 +66,9 @@ __device__ int sweep_block(std::uint16_t* order, int count, int few, int* counts
       const int i = r * kBlock + thread;
       bool alive = i < count;
       if (i > 0 && i < count - 1) {
-        alive = is_vertex(order[i - 1], order[i], order[i + 1]);
+        for (int width = 1; width <= widest && alive; width *= 4) {
+          alive = is_vertex(order[max(i - width, 0)], order[i], order[min(i + width, count - 1)]);
+        }
         if (!alive) died = 1;
       }
       if (alive) stays |= 1U << r;
@@ -109,6 +113,24 @@ struct SpanFacts {
   double weight_error;
 };
 
+// The turn from differences of high parts alone, for a tenth of the work: decides nearly always. A high part
+// is off by 2^-53 of the sums of magnitudes M and W over what the list spans, and by the pairs' own errors,
+// which are not relative to M where products underflow. The formula is that of turn.hpp.
+template <bool Weighted>
+__device__ Turn quick_turn(double w_ab, double s_ab, double w_bd, double s_bd, const SpanFacts& facts) {
+  const double w_error = Weighted ? 0x1p-51 * facts.weight_magnitude + 2 * facts.weight_error : 0.0;
+  const double s_error = 0x1p-51 * facts.magnitude + 2 * facts.error;
+  const double rise = w_ab * s_bd;
+  const double fall = s_ab * w_bd;
+  const double bound = 2 * (s_error * (w_ab + w_bd) + w_error * (fabs(s_ab) + fabs(s_bd)) +
+                            2 * s_error * w_error + 2 * kUnitRoundoff * (fabs(rise) + fabs(fall))) +
+                       0x1p-1070;
+  const double determinant = rise - fall;
+  if (determinant > bound) return Turn::up;
+  if (determinant < -bound) return Turn::down_or_straight;
+  return Turn::undecided;
+}
+
 // Points with their pairs of totals.
 template <bool Weighted, int Capacity>
 struct PointList {
@@ -135,30 +157,15 @@ struct PointList {
     }
     ordinal[i] = static_cast<std::uint16_t>(place);
   }
-  // The turn at point b from the high parts alone, for a tenth of the work: decides nearly always. A high
-  // part is off by 2^-53 of the sums of magnitudes M and W over what the list spans, and by the pairs' own
-  // errors, which are not relative to M where products underflow. The formula is that of turn.hpp.
   __device__ Turn quick_turn(int a, int b, int d, const SpanFacts& facts) const {
     double w_ab = static_cast<double>(index[b] - index[a]);
     double w_bd = static_cast<double>(index[d] - index[b]);
-    double w_error = 0;
     if constexpr (Weighted) {
       w_ab = weight_high[b] - weight_high[a];
       w_bd = weight_high[d] - weight_high[b];
-      w_error = 0x1p-51 * facts.weight_magnitude + 2 * facts.weight_error;
     }
-    const double s_ab = total_high[b] - total_high[a];
-    const double s_bd = total_high[d] - total_high[b];
-    const double s_error = 0x1p-51 * facts.magnitude + 2 * facts.error;
-    const double rise = w_ab * s_bd;
-    const double fall = s_ab * w_bd;
-    const double bound = 2 * (s_error * (w_ab + w_bd) + w_error * (fabs(s_ab) + fabs(s_bd)) +
-                              2 * s_error * w_error + 2 * kUnitRoundoff * (fabs(rise) + fabs(fall))) +
-                         0x1p-1070;
-    const double determinant = rise - fall;
-    if (determinant > bound) return Turn::up;
-    if (determinant < -bound) return Turn::down_or_straight;
-    return Turn::undecided;
+    return isofold::cuda::quick_turn<Weighted>(w_ab, total_high[b] - total_high[a], w_bd,
+                                               total_high[d] - total_high[b], facts);
   }
   // All points, in order; the whole block, in step afterwards once it sweeps.
   __device__ void number(int count) {

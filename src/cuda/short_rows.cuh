@@ -80,31 +80,27 @@ __device__ void fit_short_rectangle(const Plan<E>& plan, RowShared<E, Size>& sha
   }
 }
 
-// Rows of at most 32 * Size elements, a team each, from running totals to fit. `row_class`: which list of
-// row numbers, where rows are ragged.
+// Rows of at most 32 * Size elements, a team each, from running totals to fit. `row_class`: which list of row
+// numbers, where rows are ragged or the scan has left some.
 template <class E, int Size>
 __global__ void __launch_bounds__(kBlock, kResident<RowShared<E, Size>>)
     fit_short_rows(const Plan<E> plan, int row_class) {
-  extern __shared__ __align__(16) unsigned char memory[];
+  unsigned char* memory = dynamic_shared();
   auto& shared = *reinterpret_cast<RowShared<E, Size>*>(memory);
   const Team<Size> team{&shared.storage.scratch};
-  if (Size < kBlock && plan.offsets == nullptr) {
-    fit_short_rectangle<E, Size>(plan, shared, team);
-    return;
+  if constexpr (Size < 32) {
+    if (plan.offsets == nullptr && plan.lane_rows == 0) {
+      fit_short_rectangle<E, Size>(plan, shared, team);
+      return;
+    }
   }
   std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * Team<Size>::kTeams + Team<Size>::index();
-  std::int64_t begin;
-  std::int64_t length;
-  if (plan.offsets == nullptr) {
-    if (number >= plan.rows) return;
-    begin = number * plan.row_length;
-    length = plan.row_length;
-  } else {
-    if (number >= static_cast<std::int64_t>(plan.counts[row_class])) return;
-    number = plan.class_rows[row_class][number];
-    begin = plan.offsets[number];
-    length = plan.offsets[number + 1] - begin;
-  }
+  const bool left_over = row_class >= kFirstScanned || plan.lane_rows != 0;
+  const auto* count = left_over ? plan.dense_counts : plan.counts;
+  if (number >= static_cast<std::int64_t>(count[row_class])) return;
+  number = (left_over ? plan.dense_rows : plan.class_rows)[row_class][number];
+  const std::int64_t begin = plan.offsets == nullptr ? number * plan.row_length : plan.offsets[number];
+  const std::int64_t length = plan.offsets == nullptr ? plan.row_length : plan.offsets[number + 1] - begin;
   Chunk<E, Size> chunk{&shared.storage, plan.elements.from(begin), 0, static_cast<int>(length)};
   HullScratch<E, Size>* scratch = nullptr;
   if constexpr (Size >= 32) scratch = &shared.hull;

@@ -11,6 +11,42 @@ namespace isofold::cuda {
 inline constexpr int kBlock = 256;  // threads, and tiles, of a block
 inline constexpr int kTile = 32;    // elements of a tile: one mask word
 
+// The block's memory whose size the launch gives.
+__device__ inline unsigned char* dynamic_shared() {
+#if defined(__CUDACC__)
+  extern __shared__ __align__(16) unsigned char memory[];
+#else
+  alignas(16) static unsigned char memory[1 << 18];
+#endif
+  return memory;
+}
+
+// Over a warp; one instruction from compute capability 8.0 on.
+__device__ inline std::uint32_t warp_min(std::uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_min_sync(0xffffffffU, x);
+#else
+  for (int step = 1; step < 32; step *= 2) x = min(x, __shfl_xor_sync(0xffffffffU, x, step));
+  return x;
+#endif
+}
+__device__ inline int warp_sum(int x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_add_sync(0xffffffffU, x);
+#else
+  for (int step = 1; step < 32; step *= 2) x += __shfl_xor_sync(0xffffffffU, x, step);
+  return x;
+#endif
+}
+__device__ inline std::uint32_t warp_or(std::uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_or_sync(0xffffffffU, x);
+#else
+  for (int step = 1; step < 32; step *= 2) x |= __shfl_xor_sync(0xffffffffU, x, step);
+  return x;
+#endif
+}
+
 // Shared scratch of the block-wide operations.
 struct TeamScratch {
   double doubles[2 * kBlock / 32];

@@ -10,14 +10,16 @@
 
 #include "cuda/bridges.cuh"
 #include "cuda/gather.cuh"
+#include "cuda/neighbours.cuh"
 #include "cuda/node.cuh"
 
 namespace isofold::cuda {
 
 template <class E>
-struct NodeScratch {
+union NodeScratch {
   GatherScratch<E> gather;
   BridgeScratch bridges;
+  NeighbourScratch neighbours;
 };
 
 struct SharedNode {
@@ -68,27 +70,31 @@ __device__ void sum_children(Node<E>& node, std::int64_t number, SharedNode* sha
   node.sums = shared->sums;
 }
 
-// Called by the whole block once its chunk is stored.
+// Whether the block is the last to arrive at a node of `level` that expects as many: if so, it sees all that
+// the others have written.
 template <class E>
-__device__ void climb(const Plan<E>& plan, const LongRowPlace& place, std::int64_t chunk,
+__device__ bool arrives_last(const Plan<E>& plan, const LongRowPlace& place, int level, std::int64_t number,
+                             int expected, SharedNode* shared) {
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const int arrived = atomicAdd(plan.arrivals[level] + node_id(place, level, number), 1);
+    shared->last_arriver = arrived == expected - 1;
+  }
+  __syncthreads();
+  if (shared->last_arriver == 0) return false;
+  __threadfence();
+  return true;
+}
+
+// Merges a node of level 1 whose chunks are all stored, and climbs from there as long as the block is the
+// last child.
+template <class E>
+__device__ void climb(const Plan<E>& plan, const LongRowPlace& place, std::int64_t number,
                       NodeScratch<E>& scratch, SharedNode* shared, const Team<kBlock>& team) {
   std::int64_t children = place.row.chunks;  // in the row, at the level below
-  std::int64_t number = chunk;
-  std::int64_t span = 1;
-  for (int level = 1; children > 1; ++level) {
-    number /= kFanIn;
-    span *= kFanIn;
-    const std::int64_t expected =
-        min(static_cast<long long>(kFanIn), static_cast<long long>(children - number * kFanIn));
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) {
-      const int arrived = atomicAdd(plan.arrivals[level] + node_id(place, level, number), 1);
-      shared->last_arriver = arrived == expected - 1;
-    }
-    __syncthreads();
-    if (shared->last_arriver == 0) return;
-    __threadfence();
+  std::int64_t span = kFanIn;
+  for (int level = 1;; ++level) {
     const std::int64_t first = number * span;
     Node<E> node{plan,
                  place,
@@ -97,14 +103,21 @@ __device__ void climb(const Plan<E>& plan, const LongRowPlace& place, std::int64
                  min(static_cast<long long>(first + span), static_cast<long long>(place.row.chunks)),
                  {}};
     if (level == 1 && threadIdx.x == 0) {
-      *node.live_word(first) = expected == 32 ? ~0U : (1U << expected) - 1U;
-      __threadfence();
+      const auto chunks = static_cast<int>(node.end_chunk - first);
+      *node.live_word(first) = chunks == kFanIn ? ~0U : (1U << chunks) - 1U;
     }
     sum_children(node, number, shared);
-    __threadfence();
-    __syncthreads();
     if (!merge_by_gathering(node, team, scratch.gather)) merge_by_bridges(node, scratch.bridges);
     children = (children + kFanIn - 1) / kFanIn;
+    if (children == 1) {
+      find_neighbours(plan, place, scratch.neighbours);
+      return;
+    }
+    number /= kFanIn;
+    span *= kFanIn;
+    const auto expected = static_cast<int>(
+        min(static_cast<long long>(kFanIn), static_cast<long long>(children - number * kFanIn)));
+    if (!arrives_last(plan, place, level + 1, number, expected, shared)) return;
   }
 }
 

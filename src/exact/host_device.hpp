@@ -15,3 +15,10 @@
 #else
 #define ISOFOLD_OUT_OF_LINE
 #endif
+
+// The same for device functions.
+#if defined(__CUDACC__)
+#define ISOFOLD_DEVICE_OUT_OF_LINE __device__ __noinline__
+#else
+#define ISOFOLD_DEVICE_OUT_OF_LINE
+#endif

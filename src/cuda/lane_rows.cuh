@@ -1,0 +1,177 @@
+// The kernel for short rows of floats: a lane a row. Pooling adjacent violators from left to right (the stack
+// of 'Merge Hulls Without Copying Vertices', Section 3.1), with a block's sum kept where its values were.
+// Sums are exact as doubles, or the row is left to short_rows.cuh.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/plan.cuh"
+#include "cuda/write.cuh"
+
+namespace isofold::cuda {
+
+inline constexpr int kLaneRowWarps = 2;  // of a block
+
+// Shared memory of a row of up to `longest` elements: they, an odd number so that lanes meet different banks,
+// and a byte for each: first the stack of block starts, then the flags of block starts.
+__host__ __device__ constexpr int lane_row_stride(int longest) { return longest | 1; }
+__host__ __device__ constexpr int lane_warp_bytes(int longest) {
+  return 32 * (4 * lane_row_stride(longest) + (longest + 3) / 4 * 4);
+}
+
+struct LaneRow {
+  float* values;
+  std::uint8_t* stack;
+  int length;
+  float sign;
+};
+
+// The sum of a block, kept in the places of its first two values.
+__device__ inline double kept_sum(const LaneRow& row, int start, int count) {
+  const float first = row.values[start];
+  if (count == 1) return static_cast<double>(row.sign * first);
+  return __hiloint2double(__float_as_int(row.values[start + 1]), __float_as_int(first));
+}
+__device__ inline void keep_sum(const LaneRow& row, int start, int count, double sum) {
+  if (count == 1) return;
+  row.values[start] = __int_as_float(__double2loint(sum));
+  row.values[start + 1] = __int_as_float(__double2hiint(sum));
+}
+
+// Whether all sums of the row's values are exact as doubles; false where one is not finite.
+__device__ inline bool exact_row(const LaneRow& row) {
+  FloatUnit unit;
+  float magnitude = 0;
+#pragma unroll 4
+  for (int k = 0; k < row.length; ++k) {
+    const float value = row.values[k];
+    unit.see(value);
+    magnitude += fabsf(value);
+  }
+  return magnitude < 0x1p120F && exact_as_double(static_cast<double>(magnitude) * (1 + 0x1p-16), unit.unit());
+}
+
+// Pools the row's blocks: leaves their starts on the stack and returns how many they are, every block's sum
+// kept.
+__device__ inline int pool_row(const LaneRow& row) {
+  int below = 0;  // blocks under the last one
+  int start = 0;  // of the last one
+  double sum = static_cast<double>(row.sign * row.values[0]);
+  int next = 1;
+  double below_sum = 0;
+  int below_start = 0;
+  for (;;) {
+    if (below > 0 && compare_products(sum, start - below_start, below_sum, next - start) <= 0) {
+      start = below_start;
+      sum += below_sum;
+      --below;
+      if (below > 0) {
+        below_start = row.stack[below - 1];
+        below_sum = kept_sum(row, below_start, start - below_start);
+      }
+      continue;
+    }
+    row.stack[below] = static_cast<std::uint8_t>(start);
+    keep_sum(row, start, next - start, sum);
+    ++below;
+    if (next == row.length) return below;
+    below_start = start;
+    below_sum = sum;
+    start = next;
+    sum = static_cast<double>(row.sign * row.values[next]);
+    ++next;
+  }
+}
+
+// Replaces the values by the fit and the stack by flags, from the last block to the first: a start is never
+// further left than its place on the stack.
+__device__ inline void spread_blocks(const LaneRow& row, const Output& output, int blocks) {
+  int end = row.length;
+  while (blocks > 0) {
+    const int start = row.stack[--blocks];
+    const double sum = kept_sum(row, start, end - start);
+    const double mean = end - start == 1 ? sum : exact_doubles_mean(sum, end - start, true);
+    const auto shown = static_cast<float>(clipped(output, row.sign * mean + 0.0));
+    for (int k = start; k < end; ++k) {
+      row.values[k] = shown;
+      row.stack[k] = k == start ? 1 : 0;
+    }
+    end = start;
+  }
+}
+
+// Rows of at most 128 floats, a lane each. `row_class` as in short_rows.cuh, `longest` of the class.
+template <class E>
+__global__ void __launch_bounds__(32 * kLaneRowWarps)
+    fit_lane_rows(const Plan<E> plan, int row_class, int longest) {
+  unsigned char* memory = dynamic_shared();
+  unsigned char* own = memory + (threadIdx.x / 32) * lane_warp_bytes(longest);
+  const int stride = lane_row_stride(longest);
+  const int bytes = (longest + 3) / 4 * 4;
+  auto* values = reinterpret_cast<float*>(own);
+  std::uint8_t* stacks = own + 32 * 4 * stride;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t first = (static_cast<std::int64_t>(blockIdx.x) * kLaneRowWarps + threadIdx.x / 32) * 32;
+  const bool ragged = plan.offsets != nullptr;
+  const std::int64_t all = ragged ? static_cast<std::int64_t>(plan.counts[row_class]) : plan.rows;
+  if (first >= all) return;
+  const int rows = static_cast<int>(all - first < 32 ? all - first : 32);
+  std::int64_t number = first + lane;
+  std::int64_t begin = 0;
+  int length = 0;
+  if (lane < rows) {
+    if (ragged) number = plan.class_rows[row_class][number];
+    begin = ragged ? plan.offsets[number] : number * plan.row_length;
+    length = static_cast<int>(ragged ? plan.offsets[number + 1] - begin : plan.row_length);
+  }
+  // Calls visit(place in values, in stacks, in the batch) for all elements of the warp's rows, neighbouring
+  // lanes neighbouring elements.
+  const auto for_each_element = [&](auto&& visit) {
+    if (ragged) {
+      for (int row = 0; row < rows; ++row) {
+        const std::int64_t from = __shfl_sync(0xffffffffU, begin, row);
+        const int count = __shfl_sync(0xffffffffU, length, row);
+        for (int k = lane; k < count; k += 32) visit(row * stride + k, row * bytes + k, from + k);
+      }
+    } else {
+      const int count = rows * longest;
+      const float inverse = 1.0F / static_cast<float>(longest);
+      const std::int64_t from = first * longest;
+#pragma unroll 4
+      for (int e = lane; e < count; e += 32) {
+        // e / longest, exact for such small numbers: the product is off by less than half of 1 / longest.
+        const int row = static_cast<int>((static_cast<float>(e) + 0.5F) * inverse);
+        visit(e + row * (stride - longest), e + row * (bytes - longest), from + e);
+      }
+    }
+  };
+  const float* input = plan.elements.values;
+  for_each_element([&](int place, int, std::int64_t at) {
+    __pipeline_memcpy_async(values + place, input + at, sizeof(float));
+  });
+  __pipeline_commit();
+  __pipeline_wait_prior(0);
+  __syncwarp();
+  const LaneRow row{values + lane * stride, stacks + lane * bytes, length,
+                    static_cast<float>(plan.elements.sign)};
+  bool fitted = true;
+  if (lane < rows) {
+    fitted = exact_row(row);
+    if (fitted) {
+      spread_blocks(row, plan.output, pool_row(row));
+    } else {
+      plan.dense_rows[row_class][atomicAdd(plan.dense_counts + row_class, 1ULL)] = number;
+    }
+  }
+  __syncwarp();
+  // What a row left to others holds is overwritten by them.
+  if (plan.output.fit != nullptr) {
+    auto* fit = static_cast<float*>(plan.output.fit);
+    for_each_element([&](int place, int, std::int64_t at) { fit[at] = values[place]; });
+  }
+  if (plan.output.block_starts != nullptr) {
+    for_each_element([&](int, int place, std::int64_t at) { plan.output.block_starts[at] = stacks[place]; });
+  }
+}
+
+}  // namespace isofold::cuda

@@ -1,0 +1,138 @@
+// The first kernel for long rows: a warp scans each chunk. Where few points can be vertices it stores the
+// hull; the other chunks are left to the blocks of long_rows.cuh.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/plan.cuh"
+#include "cuda/sparse_hull.cuh"
+
+namespace isofold::cuda {
+
+inline constexpr int kScanWarps = 8;  // of a block
+inline constexpr int kFilterWarps = 4;
+inline constexpr int kGroupsAWarp = 4;  // that a warp scans one after the other: half a chunk
+
+// What the scan leaves for the filter, a tile and a group.
+template <class E>
+struct alignas(16) ScanShared {
+  Stage<E> warps[kScanWarps];
+};
+
+template <class E>
+__global__ void __launch_bounds__(32 * kScanWarps, 3) scan_groups(const Plan<E> plan) {
+  unsigned char* memory = dynamic_shared();
+  auto& stage = reinterpret_cast<ScanShared<E>*>(memory)->warps[threadIdx.x / 32];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t share = static_cast<std::int64_t>(blockIdx.x) * kScanWarps + threadIdx.x / 32;
+  const std::int64_t id = share / (kGroups / kGroupsAWarp);
+  const int begin = static_cast<int>(share % (kGroups / kGroupsAWarp)) * kGroupsAWarp;
+  if (id >= plan.chunks_bound) return;
+  LongRowPlace place;
+  if (!find_chunk(plan, id, place)) return;
+  const std::int64_t origin = (id - place.row.first_chunk) * kLongChunk;
+  const std::int64_t rest = place.row.length - origin;
+  const int length = static_cast<int>(rest < kLongChunk ? rest : kLongChunk);
+  const E row = plan.elements.from(place.row.begin);
+  const int end = min((begin + kGroupsAWarp) * kGroup, length);
+  stage_elements(stage, row, origin + begin * kGroup, end - begin * kGroup);
+#pragma unroll 1
+  for (int first = begin * kGroup; first < end; first += kGroup) {
+    ScanFacts facts;
+    const TileScan<E> tile = scan_group<E>(stage, min(end - first, kGroup), row.sign, facts, [&] {
+      stage_elements(stage, row, origin + first + kGroup, end - first - kGroup);
+    });
+    const std::int64_t at = id * kScanTiles + first / kTile + lane;
+    plan.tile_totals[at] = tile.total.high;
+    if constexpr (!kPlainTiles<E>) plan.tile_total_lows[at] = tile.total.low;
+    if constexpr (E::kWeighted) {
+      plan.tile_weights[at] = tile.weight.high;
+      plan.tile_weight_lows[at] = tile.weight.low;
+    }
+    plan.tile_depths[at] = tile.depth;
+    if (lane == 0) plan.group_facts[id * kGroups + first / kGroup] = facts;
+  }
+}
+
+// Stores the first `count` points in order as the vertices of a chunk, and its sums, for its tree.
+template <class E>
+__device__ void store_sparse_chunk(const Plan<E>& plan, std::int64_t id, const SparseChunk<E>& chunk,
+                                   int count) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const auto& points = chunk.scratch.points;
+  Slot<E>& slot = plan.slots[id];
+  for (int i = lane; i < count; i += 32) {
+    const int from = points.order[i];
+    slot.places[i] = points.position[from];
+    slot.total_high[i] = points.total_high[from];
+    slot.total_low[i] = static_cast<double>(points.total_low[from]);
+    if constexpr (E::kWeighted) {
+      slot.weight_high[i] = points.weight_high[from];
+      slot.weight_low[i] = points.weight_low[from];
+    }
+  }
+  if (lane != 0) return;
+  const bool exact = kPlainTiles<E> && chunk.exact;
+  plan.chunks[id] = {0,           points.position[points.order[count - 1]],
+                     0,           count - 1,
+                     count,       exact ? 1 : 0,
+                     chunk.error, chunk.weight_error,
+                     0.0};
+  plan.sums[0][id] = {chunk.total,           chunk.weight,
+                      chunk.facts.magnitude, chunk.facts.weight_magnitude,
+                      chunk.facts.unit,      chunk.facts.weight_unit};
+}
+
+template <class E>
+struct FilterShared {
+  SparseScratch<E> warps[kFilterWarps];
+};
+
+// Blocks of the filter that a multiprocessor of 228 KiB of shared memory holds at once, at 80 registers a
+// thread.
+template <class Shared>
+inline constexpr int kFilterResident =
+    std::max<int>(1, std::min<int>(6, 227 * 1024 / (sizeof(Shared) + 1024)));
+
+template <class E>
+__global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShared<E>>)
+    filter_chunks(const Plan<E> plan) {
+  unsigned char* memory = dynamic_shared();
+  auto& scratch = reinterpret_cast<FilterShared<E>*>(memory)->warps[threadIdx.x / 32];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t id = static_cast<std::int64_t>(blockIdx.x) * kFilterWarps + threadIdx.x / 32;
+  if (id >= plan.chunks_bound) return;
+  LongRowPlace place;
+  if (!find_chunk(plan, id, place)) return;
+  const std::int64_t number = id - place.row.first_chunk;
+  const std::int64_t origin = number * kLongChunk;
+  const std::int64_t left = place.row.length - origin;
+  const int length = static_cast<int>(left < kLongChunk ? left : kLongChunk);
+  SparseChunk<E> chunk{scratch, plan.elements.from(place.row.begin), origin, length, {}};
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) {
+    if (group * kGroup >= length) break;
+    const int tile = group * kGroupTiles + lane;
+    const std::int64_t at = id * kScanTiles + tile;
+    TileScan<E> scanned{};
+    scanned.total.high = plan.tile_totals[at];
+    if constexpr (!kPlainTiles<E>) scanned.total.low = plan.tile_total_lows[at];
+    if constexpr (E::kWeighted) scanned.weight = {plan.tile_weights[at], plan.tile_weight_lows[at]};
+    scanned.depth = plan.tile_depths[at];
+    if (tile < chunk.tiles()) scratch.set_tile(tile, scanned);
+    chunk.facts = chunk.facts + plan.group_facts[id * kGroups + group];
+  }
+  __syncwarp();
+  const int count = worth_filtering<E>(chunk.facts, length) ? find_sparse_hull(chunk) : 0;
+  if (count > 0) store_sparse_chunk(plan, id, chunk, count - 1);
+  if (lane != 0) return;
+  if (number % kFanIn == 0) {
+    plan.first_chunks[atomicAdd(&plan.work->first_chunks, 1)] = static_cast<std::int32_t>(id);
+  }
+  if (count == 0) {
+    plan.dense_chunks[atomicAdd(&plan.work->dense_chunks, 1)] = static_cast<std::int32_t>(id);
+    atomicAdd(plan.dense_children + node_id(place, 1, number / kFanIn), 1);
+  }
+}
+
+}  // namespace isofold::cuda

@@ -1,0 +1,155 @@
+// The kernel for rows of one chunk that are worth a warp: scanned, fitted and written where few points can be
+// vertices, and left to short_rows.cuh where many can.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/plan.cuh"
+#include "cuda/sparse_chunks.cuh"
+#include "cuda/write.cuh"
+
+namespace isofold::cuda {
+
+// The value of the edge between two listed points, before sign and bounds.
+template <class E>
+__device__ double sparse_edge_value(const SparseChunk<E>& chunk, const Output& output, int from, int to) {
+  const auto& points = chunk.scratch.points;
+  const int a = points.position[from];
+  const int b = points.position[to];
+  if (kPlainTiles<E> && chunk.exact) {
+    return exact_doubles_mean(points.total_high[to] - points.total_high[from], b - a, output.to_float32 != 0);
+  }
+  const Point start = chunk.point(from);
+  const Point stop = chunk.point(to);
+  CertifiedSum weight{{static_cast<double>(b - a), 0.0}, 0.0};
+  if constexpr (E::kWeighted) weight = {stop.weight.value - start.weight.value, 2 * chunk.weight_error};
+  return certified_mean(chunk.row, chunk.origin + a, chunk.origin + b,
+                        {stop.total.value - start.total.value, 2 * chunk.error}, weight, output.format);
+}
+
+template <class T>
+struct alignas(4 * sizeof(T)) Four {
+  T of[4];
+};
+
+// Writes element by element what `value_at(i)` says, four a lane where the memory allows.
+template <class T, class ValueAt>
+__device__ void write_row(T* to, int length, ValueAt value_at) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  int i = 0;
+  if (reinterpret_cast<std::uintptr_t>(to) % (4 * sizeof(T)) == 0) {
+    for (; i + 128 <= length; i += 128) {
+      const int first = i + 4 * lane;
+      Four<T> four;
+#pragma unroll
+      for (int j = 0; j < 4; ++j) four.of[j] = static_cast<T>(value_at(first + j));
+      *reinterpret_cast<Four<T>*>(to + first) = four;
+    }
+  }
+  for (i += lane; i < length; i += 32) to[i] = static_cast<T>(value_at(i));
+}
+
+// Writes a row's fit from its first `count` points in order and its end. `base`: its first element in the
+// batch.
+template <class E>
+__device__ void write_sparse_row(const SparseChunk<E>& chunk, const Output& output, std::int64_t base,
+                                 int count) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  auto& scratch = chunk.scratch;
+  auto& points = scratch.points;
+  double* values = scratch.total_high;  // of the edges: nobody asks for tiles any more
+  auto* mask = reinterpret_cast<std::uint32_t*>(scratch.depth);
+  auto* before = scratch.alive;  // edges that start before a tile
+  for (int t = lane; t < chunk.tiles(); t += 32) mask[t] = 0;
+  __syncwarp();
+  for (int i = lane; i < count; i += 32) {
+    const int from = points.order[i];
+    values[i] =
+        clipped(output, chunk.row.sign * sparse_edge_value(chunk, output, from, points.order[i + 1]) + 0.0);
+    atomicOr(mask + points.position[from] / kTile, 1U << (points.position[from] % kTile));
+  }
+  __syncwarp();
+  const Team<32> team{nullptr};
+  int edges = 0;
+  for (int first = 0; first < chunk.tiles(); first += 32) {
+    const auto places = team.scan(first + lane < chunk.tiles() ? __popc(mask[first + lane]) : 0);
+    if (first + lane < chunk.tiles()) before[first + lane] = static_cast<std::uint8_t>(edges + places.before);
+    edges += places.all;
+  }
+  __syncwarp();
+  if (output.fit != nullptr) {
+    const auto value_at = [&](int i) {
+      return values[before[i / kTile] + __popc(mask[i / kTile] & (~0U >> (31 - i % kTile))) - 1];
+    };
+    if (output.to_float32 != 0) {
+      write_row(static_cast<float*>(output.fit) + base, chunk.length, value_at);
+    } else {
+      write_row(static_cast<double*>(output.fit) + base, chunk.length, value_at);
+    }
+  }
+  if (output.block_starts != nullptr) {
+    write_row(output.block_starts + base, chunk.length,
+              [&](int i) { return mask[i / kTile] >> (i % kTile) & 1U; });
+  }
+}
+
+// The stage lies where the points will.
+template <class E>
+struct RowScratch {
+  SparseScratch<E> sparse;
+  static constexpr std::size_t kMore = sizeof(Stage<E>) > sizeof(SparsePoints<E>)
+                                           ? sizeof(Stage<E>) - sizeof(SparsePoints<E>)
+                                           : 16;
+  unsigned char more[kMore];
+
+  __device__ Stage<E>& stage() { return *reinterpret_cast<Stage<E>*>(&sparse.points); }
+};
+template <class E>
+struct FilteredRowShared {
+  RowScratch<E> warps[kFilterWarps];
+};
+
+// A warp a row; `row_class` as in short_rows.cuh.
+template <class E>
+__global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilteredRowShared<E>>)
+    filter_rows(const Plan<E> plan, int row_class) {
+  unsigned char* memory = dynamic_shared();
+  auto& scratch = reinterpret_cast<FilteredRowShared<E>*>(memory)->warps[threadIdx.x / 32];
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kFilterWarps + threadIdx.x / 32;
+  std::int64_t begin;
+  int length;
+  if (plan.offsets == nullptr) {
+    if (number >= plan.rows) return;
+    begin = number * plan.row_length;
+    length = static_cast<int>(plan.row_length);
+  } else {
+    if (number >= static_cast<std::int64_t>(plan.counts[row_class])) return;
+    number = plan.class_rows[row_class][number];
+    begin = plan.offsets[number];
+    length = static_cast<int>(plan.offsets[number + 1] - begin);
+  }
+  SparseChunk<E> chunk{scratch.sparse, plan.elements.from(begin), 0, length, {}};
+  auto& stage = scratch.stage();
+  stage_elements(stage, chunk.row, 0, length);
+#pragma unroll 1
+  for (int first = 0; first < length; first += kGroup) {
+    ScanFacts facts;
+    const TileScan<E> tile = scan_group<E>(stage, min(length - first, kGroup), chunk.row.sign, facts, [&] {
+      stage_elements(stage, chunk.row, first + kGroup, length - first - kGroup);
+    });
+    const int at = first / kTile + lane;
+    if (at < chunk.tiles()) scratch.sparse.set_tile(at, tile);
+    chunk.facts = chunk.facts + facts;
+  }
+  __pipeline_wait_prior(0);
+  __syncwarp();
+  const int count = worth_filtering<E>(chunk.facts, length) ? find_sparse_hull(chunk) : 0;
+  if (count > 0) {
+    write_sparse_row(chunk, plan.output, begin, count - 1);
+  } else if (lane == 0) {
+    plan.dense_rows[row_class][atomicAdd(plan.dense_counts + row_class, 1ULL)] = number;
+  }
+}
+
+}  // namespace isofold::cuda
