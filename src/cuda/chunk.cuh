@@ -176,8 +176,8 @@ template <class E, int Size>
 struct CertifiedChain {
   using Point = isofold::Point;
   const Chunk<E, Size>& chunk;
-  __device__ Point point(std::int64_t i) const { return chunk.point(static_cast<int>(i)); }
-  __device__ bool is_vertex(const Point& a, const Point& b, const Point& d) const {
+  ISOFOLD_DEVICE_OUT_OF_LINE Point point(std::int64_t i) const { return chunk.point(static_cast<int>(i)); }
+  ISOFOLD_DEVICE_OUT_OF_LINE bool is_vertex(const Point& a, const Point& b, const Point& d) const {
     return certified_vertex(chunk.row, a, b, d);
   }
   __device__ std::int64_t at_or_before(std::int64_t i) const { return chunk.at_or_before(i); }

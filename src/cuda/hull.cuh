@@ -127,7 +127,8 @@ __device__ void clear_between(const Chunk<E, Size>& chunk, int left, int right) 
 
 // Merges the chains of the tiles in [first, middle) and [middle, end), either of which may be empty.
 template <class Chain, class E, int Size>
-__device__ void merge_tiles(const Chain& chain, const Chunk<E, Size>& chunk, int first, int middle, int end) {
+ISOFOLD_DEVICE_OUT_OF_LINE void merge_tiles(const Chain& chain, const Chunk<E, Size>& chunk, int first,
+                                            int middle, int end) {
   const auto lowest = [&](int from, int to) {
     for (int t = from; t < to; ++t) {
       if (chunk.mask(t) != 0) return t * kTile + __ffs(static_cast<int>(chunk.mask(t))) - 1;

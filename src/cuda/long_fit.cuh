@@ -70,18 +70,7 @@ __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, con
   int* before = shared.before;
   before[thread] = places.before;
   __syncthreads();
-  if (output.fit != nullptr) {
-#pragma unroll 4
-    for (int i = thread; i < length; i += kBlock) {
-      const std::uint32_t upto = mask[i / kTile] & (~0U >> (31 - i % kTile));
-      store_fit(output, base + i, shared.edge_values[before[i / kTile] + __popc(upto)]);
-    }
-  }
-  if (output.block_starts != nullptr) {
-    for (int i = thread; i < length; i += kBlock) {
-      output.block_starts[base + i] = static_cast<std::uint8_t>(mask[i / kTile] >> (i % kTile) & 1U);
-    }
-  }
+  write_edges<kBlock>(EdgeLookup<int>{mask, before, shared.edge_values}, output, base, length);
 }
 
 template <class E>

@@ -103,7 +103,7 @@ struct NodeChain {
   double error;
   double weight_error;
 
-  __device__ Point point(std::int64_t index) const {
+  ISOFOLD_DEVICE_OUT_OF_LINE Point point(std::int64_t index) const {
     Point p{index, {{static_cast<double>(index - node.begin()), 0.0}, weight_error}, {{}, error}};
     if (index == node.end()) {
       p.total.value = node.sums.total;
@@ -146,11 +146,11 @@ struct NodeChain {
     return p;
   }
 
-  __device__ bool is_vertex(const Point& a, const Point& b, const Point& d) const {
+  ISOFOLD_DEVICE_OUT_OF_LINE bool is_vertex(const Point& a, const Point& b, const Point& d) const {
     return certified_vertex(node.plan.elements.from(node.place.row.begin), a, b, d);
   }
 
-  __device__ std::int64_t at_or_before(std::int64_t index) const {
+  ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t at_or_before(std::int64_t index) const {
     if (index >= end) return end;
     std::int64_t chunk = index / kLongChunk;
     const int position = static_cast<int>(index % kLongChunk);
@@ -166,7 +166,7 @@ struct NodeChain {
     return chunk * kLongChunk + node.record(chunk).last;
   }
 
-  __device__ std::int64_t at_or_after(std::int64_t index) const {
+  ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t at_or_after(std::int64_t index) const {
     if (index >= end) return end;
     std::int64_t chunk = index / kLongChunk;
     const int position = static_cast<int>(index % kLongChunk);

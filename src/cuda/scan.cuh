@@ -39,6 +39,23 @@ __device__ inline ScanFacts operator+(const ScanFacts& a, const ScanFacts& b) {
           a.rising + b.rising};
 }
 
+// Of up to 32 groups, one a lane.
+__device__ inline ScanFacts facts_of_groups(const ScanFacts* groups, int count) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  ScanFacts facts;
+  if (lane < count) facts = groups[lane];
+  const Team<32> team{nullptr};
+  constexpr unsigned kAll = 0xffffffffU;
+  constexpr std::uint32_t kSign = 0x80000000U;  // signed numbers in the order of unsigned ones
+  return {team.reduce_sum(facts.magnitude),
+          team.reduce_sum(facts.weight_magnitude),
+          static_cast<int>(warp_min(static_cast<std::uint32_t>(facts.unit) ^ kSign) ^ kSign),
+          static_cast<int>(warp_min(static_cast<std::uint32_t>(facts.weight_unit) ^ kSign) ^ kSign),
+          __all_sync(kAll, facts.allowed) != 0,
+          __any_sync(kAll, facts.rough) != 0,
+          warp_sum(facts.rising)};
+}
+
 template <class E>
 struct TileScan {
   DoubleDouble total;

@@ -109,18 +109,22 @@ __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShare
   const std::int64_t left = place.row.length - origin;
   const int length = static_cast<int>(left < kLongChunk ? left : kLongChunk);
   SparseChunk<E> chunk{scratch, plan.elements.from(place.row.begin), origin, length, {}};
+  // All loads are in flight before any is stored.
+  TileScan<E> scanned[kGroups];
 #pragma unroll
   for (int group = 0; group < kGroups; ++group) {
-    if (group * kGroup >= length) break;
     const int tile = group * kGroupTiles + lane;
-    const std::int64_t at = id * kScanTiles + tile;
-    TileScan<E> scanned{};
-    scanned.total.high = plan.tile_totals[at];
-    if constexpr (!kPlainTiles<E>) scanned.total.low = plan.tile_total_lows[at];
-    if constexpr (E::kWeighted) scanned.weight = {plan.tile_weights[at], plan.tile_weight_lows[at]};
-    scanned.depth = plan.tile_depths[at];
-    if (tile < chunk.tiles()) scratch.set_tile(tile, scanned);
-    chunk.facts = chunk.facts + plan.group_facts[id * kGroups + group];
+    const std::int64_t at = id * kScanTiles + min(tile, chunk.tiles() - 1);
+    scanned[group].total.high = plan.tile_totals[at];
+    if constexpr (!kPlainTiles<E>) scanned[group].total.low = plan.tile_total_lows[at];
+    if constexpr (E::kWeighted) scanned[group].weight = {plan.tile_weights[at], plan.tile_weight_lows[at]};
+    scanned[group].depth = plan.tile_depths[at];
+  }
+  chunk.facts = facts_of_groups(plan.group_facts + id * kGroups, (length + kGroup - 1) / kGroup);
+#pragma unroll
+  for (int group = 0; group < kGroups; ++group) {
+    const int tile = group * kGroupTiles + lane;
+    if (tile < chunk.tiles()) scratch.set_tile(tile, scanned[group]);
   }
   __syncwarp();
   const int count = worth_filtering<E>(chunk.facts, length) ? find_sparse_hull(chunk) : 0;

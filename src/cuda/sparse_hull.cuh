@@ -90,12 +90,22 @@ struct SparseChunk {
     return p;
   }
   __device__ bool is_vertex(int a, int b, int d) const {
-    const auto& points = scratch.points;
-    if (kPlainTiles<E> && exact) {
-      return light_vertex({points.position[a], points.total_high[a]},
-                          {points.position[b], points.total_high[b]},
-                          {points.position[d], points.total_high[d]});
+    if constexpr (kPlainTiles<E>) {
+      const auto& points = scratch.points;
+      if (exact) {
+        return light_vertex({points.position[a], points.total_high[a]},
+                            {points.position[b], points.total_high[b]},
+                            {points.position[d], points.total_high[d]});
+      }
+      return pair_vertex_apart(*this, a, b, d);
+    } else {
+      return pair_vertex(a, b, d);
     }
+  }
+
+ private:
+  __device__ bool pair_vertex(int a, int b, int d) const {
+    const auto& points = scratch.points;
     double w_ab = points.position[b] - points.position[a];
     double w_bd = points.position[d] - points.position[b];
     if constexpr (E::kWeighted) {
@@ -108,8 +118,9 @@ struct SparseChunk {
     if (quick != Turn::undecided) return quick == Turn::up;
     return undecided(*this, a, b, d);
   }
-
- private:
+  ISOFOLD_DEVICE_OUT_OF_LINE static bool pair_vertex_apart(const SparseChunk chunk, int a, int b, int d) {
+    return chunk.pair_vertex(a, b, d);
+  }
   ISOFOLD_DEVICE_OUT_OF_LINE static bool undecided(const SparseChunk chunk, int a, int b, int d) {
     return certified_vertex(chunk.row, chunk.point(a), chunk.point(b), chunk.point(d));
   }
@@ -126,6 +137,7 @@ __device__ void sum_before_tiles(SparseChunk<E>& chunk) {
   auto& scratch = chunk.scratch;
   const Team<32> team{nullptr};
   const auto scan = [&]<class Sum, class Low>(Sum, double* high, Low* low, bool pairs) {
+    constexpr int kUnroll = std::is_same_v<Sum, double> ? kALane : 1;
     const auto at = [&](int i) {
       const int t = a_lane * lane + i;
       if (i >= a_lane || t >= tiles) return Sum{};
@@ -136,11 +148,11 @@ __device__ void sum_before_tiles(SparseChunk<E>& chunk) {
       }
     };
     Sum own{};
-#pragma unroll
+#pragma unroll kUnroll
     for (int i = 0; i < kALane; ++i) own = own + at(i);
     const auto scanned = team.scan(own);
     Sum running = scanned.before;
-#pragma unroll
+#pragma unroll kUnroll
     for (int i = 0; i < kALane; ++i) {
       const Sum here = at(i);
       const int t = a_lane * lane + i;
@@ -384,23 +396,30 @@ __device__ void list_points(const SparseChunk<E>& chunk, int tile, const TileEle
   const E& row = elements.row;
   DoubleDouble total = chunk.total_before(tile);
   if constexpr (kPlainTiles<E>) {
+    const int first = place;
     double inside = 0;  // exact
 #pragma unroll
     for (int k = 0; k < kTile; ++k) {
       if ((chosen >> k & 1U) != 0) {
-        const DoubleDouble here = total + inside;
         points.position[place] = static_cast<std::uint16_t>(tile * kTile + k);
-        points.total_high[place] = here.high;
-        points.total_low[place] = static_cast<float>(here.low);
+        points.total_high[place] = inside;
         ++place;
       }
       inside += row.sign * static_cast<double>(elements.values[k]);
     }
+#pragma unroll 1
+    for (int i = first; i < place; ++i) {
+      const DoubleDouble here = total + points.total_high[i];
+      points.total_high[i] = here.high;
+      points.total_low[i] = static_cast<float>(here.low);
+    }
   } else {
     DoubleDouble weight = chunk.weight_before(tile);
     int k = 0;
+#pragma unroll 1
     for (std::uint32_t left = chosen; left != 0; left &= left - 1) {
       const int next = __ffs(static_cast<int>(left)) - 1;
+#pragma unroll 1
       for (; k < next; ++k) add_element<E>(row, k, total, weight);
       points.position[place] = static_cast<std::uint16_t>(tile * kTile + next);
       points.total_high[place] = total.high;

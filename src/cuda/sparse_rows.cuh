@@ -27,28 +27,6 @@ __device__ double sparse_edge_value(const SparseChunk<E>& chunk, const Output& o
                         {stop.total.value - start.total.value, 2 * chunk.error}, weight, output.format);
 }
 
-template <class T>
-struct alignas(4 * sizeof(T)) Four {
-  T of[4];
-};
-
-// Writes element by element what `value_at(i)` says, four a lane where the memory allows.
-template <class T, class ValueAt>
-__device__ void write_row(T* to, int length, ValueAt value_at) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  int i = 0;
-  if (reinterpret_cast<std::uintptr_t>(to) % (4 * sizeof(T)) == 0) {
-    for (; i + 128 <= length; i += 128) {
-      const int first = i + 4 * lane;
-      Four<T> four;
-#pragma unroll
-      for (int j = 0; j < 4; ++j) four.of[j] = static_cast<T>(value_at(first + j));
-      *reinterpret_cast<Four<T>*>(to + first) = four;
-    }
-  }
-  for (i += lane; i < length; i += 32) to[i] = static_cast<T>(value_at(i));
-}
-
 // Writes a row's fit from its first `count` points in order and its end. `base`: its first element in the
 // batch.
 template <class E>
@@ -77,20 +55,7 @@ __device__ void write_sparse_row(const SparseChunk<E>& chunk, const Output& outp
     edges += places.all;
   }
   __syncwarp();
-  if (output.fit != nullptr) {
-    const auto value_at = [&](int i) {
-      return values[before[i / kTile] + __popc(mask[i / kTile] & (~0U >> (31 - i % kTile))) - 1];
-    };
-    if (output.to_float32 != 0) {
-      write_row(static_cast<float*>(output.fit) + base, chunk.length, value_at);
-    } else {
-      write_row(static_cast<double*>(output.fit) + base, chunk.length, value_at);
-    }
-  }
-  if (output.block_starts != nullptr) {
-    write_row(output.block_starts + base, chunk.length,
-              [&](int i) { return mask[i / kTile] >> (i % kTile) & 1U; });
-  }
+  write_edges<32>(EdgeLookup<std::uint8_t>{mask, before, values - 1}, output, base, chunk.length);
 }
 
 // The stage lies where the points will.

@@ -21,6 +21,80 @@ __device__ inline void store_fit(const Output& output, std::int64_t at, double v
   }
 }
 
+// Which edge an element lies under, and that edge's value.
+template <class Count>
+struct EdgeLookup {
+  const std::uint32_t* mask;  // a word a tile: where edges start
+  const Count* before;        // edges that start before the tile
+  const double* values;       // by how many edges have started
+
+  __device__ double at(int i) const {
+    return values[before[i / kTile] + __popc(mask[i / kTile] & (~0U >> (31 - i % kTile)))];
+  }
+};
+
+template <class T>
+struct alignas(4 * sizeof(T)) Four {
+  T of[4];
+};
+
+// Writes element after element what `four_at(i, four)` says of four of one tile, four a thread where the
+// memory allows.
+template <int Size, class T, class FourAt>
+__device__ void write_fours(T* to, int length, FourAt four_at) {
+  int i = 4 * Team<Size>::rank();
+  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Four<T>) == 0) {
+#pragma unroll 2
+    for (; i + 4 <= length; i += 4 * Size) {
+      Four<T> four;
+      four_at(i, four.of);
+      *reinterpret_cast<Four<T>*>(to + i) = four;
+    }
+    i = length / 4 * 4 + Team<Size>::rank();
+  } else {
+    i = Team<Size>::rank();
+  }
+  for (; i < length; i += Size) {
+    Four<T> four;
+    four_at(i / 4 * 4, four.of);
+    to[i] = four.of[i % 4];
+  }
+}
+
+// Writes a chunk whose elements need not be looked at: its fit and its block starts. `base`: its first
+// element in the batch.
+template <int Size, class Count>
+__device__ void write_edges(const EdgeLookup<Count>& edges, const Output& output, std::int64_t base,
+                            int length) {
+  const auto write_fit = [&](auto* fit) {
+    using T = std::remove_pointer_t<decltype(fit)>;
+    write_fours<Size>(fit + base, length, [&](int i, T(&four)[4]) {
+      if (edges.mask[i / kTile] == 0) {  // most often
+        const auto value = static_cast<T>(edges.values[edges.before[i / kTile]]);
+#pragma unroll
+        for (int j = 0; j < 4; ++j) four[j] = value;
+      } else {
+#pragma unroll
+        for (int j = 0; j < 4; ++j) four[j] = static_cast<T>(edges.at(i + j));
+      }
+    });
+  };
+  if (output.fit != nullptr) {
+    if (output.to_float32 != 0) {
+      write_fit(static_cast<float*>(output.fit));
+    } else {
+      write_fit(static_cast<double*>(output.fit));
+    }
+  }
+  if (output.block_starts != nullptr) {
+    write_fours<Size>(output.block_starts + base, length, [&](int i, std::uint8_t(&four)[4]) {
+      const std::uint32_t bits = edges.mask[i / kTile] >> (i % kTile);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) four[j] = static_cast<std::uint8_t>(bits >> j & 1U);
+    });
+  }
+}
+
 // The slope of the edge between points a and b of a chunk, before sign and bounds.
 template <class E, int Size>
 __device__ double edge_value(const Chunk<E, Size>& chunk, const Output& output, int a, int b) {

@@ -15,6 +15,8 @@
 
 namespace isofold {
 
+// What a GPU runs is kept in few copies: inlined at every use it would not fit the instruction cache.
+//
 // Chain: Point, `point(index)`, `is_vertex(a, b, d)`, `at_or_before(index)` and `at_or_after(index)`, the
 // nearest vertices, one of which exists wherever it is asked for. Indices are those of the diagram's points.
 template <class Chain>
@@ -23,7 +25,7 @@ class ChainBridge {
   using Index = std::int64_t;
 
   // The left chain runs from `first` to `left`, the right one from `right` to `last`.
-  ISOFOLD_HOST_DEVICE ChainBridge(const Chain& chain, Index first, Index left, Index right, Index last)
+  ISOFOLD_OUT_OF_LINE ChainBridge(const Chain& chain, Index first, Index left, Index right, Index last)
       : chain_(chain), first_(first), last_(last), left_(left), right_(right) {
     auto left_point = chain_.point(left_);
     auto right_point = chain_.point(right_);
@@ -51,14 +53,14 @@ class ChainBridge {
   using Point = typename Chain::Point;
 
   // Whether the left chain up to v, continued to `right`, bends up at v.
-  ISOFOLD_HOST_DEVICE bool keeps_left(Index v, const Point& at, const Point& right) const {
+  ISOFOLD_OUT_OF_LINE bool keeps_left(Index v, const Point& at, const Point& right) const {
     return v == first_ || chain_.is_vertex(chain_.point(chain_.at_or_before(v - 1)), at, right);
   }
   ISOFOLD_HOST_DEVICE bool keeps_left(Index v, const Point& right) const {
     return v == first_ || keeps_left(v, chain_.point(v), right);
   }
   // Whether the line from `left`, continued along the right chain from v on, bends up at v.
-  ISOFOLD_HOST_DEVICE bool keeps_right(Index v, const Point& at, const Point& left) const {
+  ISOFOLD_OUT_OF_LINE bool keeps_right(Index v, const Point& at, const Point& left) const {
     return v == last_ || chain_.is_vertex(left, at, chain_.point(chain_.at_or_after(v + 1)));
   }
   ISOFOLD_HOST_DEVICE bool keeps_right(Index v, const Point& left) const {
