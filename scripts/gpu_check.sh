@@ -1,19 +1,21 @@
 #!/bin/bash
-# scripts/gpu_check.sh [--tests-only] [--build DIR]
+# scripts/gpu_check.sh [--tests-only] [--huge] [--build DIR]
 #
 # On a machine with a GPU: builds the CUDA executor for it (a C++ compiler, CMake and the CUDA toolkit are all that is
 # needed), compares it with the CPU executor bit by bit, runs compute-sanitizer on a small set, times it, and writes
-# bench/results/gpu-<date>.json.
+# bench/results/gpu-<date>.json. --huge: rows of up to 1e10 elements too, judged block by block (100 GB of device memory).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build=build/gpu
 tests_only=0
+huge=0
 while (($#)); do
   case "$1" in
     --tests-only) tests_only=1 ;;
+    --huge) huge=1 ;;
     --build) build="$2"; shift ;;
-    *) echo "usage: scripts/gpu_check.sh [--tests-only] [--build DIR]" >&2; exit 2 ;;
+    *) echo "usage: scripts/gpu_check.sh [--tests-only] [--huge] [--build DIR]" >&2; exit 2 ;;
   esac
   shift
 done
@@ -25,7 +27,7 @@ cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DISOFOLD_CU
 cmake --build "$build" -j "$(nproc)"
 
 tester="$build/tests/cuda/gpu_tester"
-"$tester" --cases tests/data/isotonic_cases.json --batches 200 --longest 10000000
+"$tester" --cases tests/data/isotonic_cases.json --batches 200 --longest 10000000 --huge "$huge"
 if ((tests_only)); then exit 0; fi
 
 for tool in memcheck racecheck initcheck synccheck; do

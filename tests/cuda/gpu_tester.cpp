@@ -2,7 +2,9 @@
 // families, long rows of every shape, refused rows, tie groups, gradients, behaviour on streams. Prints what
 // differs, and exits 1 if anything does.
 //
-//   gpu_tester [--cases FILE] [--batches N] [--longest N] [--seed N] [--only SHAPE] [--verbose 1]
+//   gpu_tester [--cases FILE] [--batches N] [--longest N] [--seed N] [--only SHAPE] [--huge 1] [--verbose 1]
+//
+// --huge 1: after these, rows of more than 2^31 elements, judged in exact integers; --huge only: just those.
 #include <cuda_runtime.h>
 
 #include <chrono>
@@ -13,6 +15,7 @@
 
 #include "cuda/device_array.hpp"
 #include "cuda/gradient_checks.hpp"
+#include "cuda/huge_rows.hpp"
 #include "cuda/shapes.hpp"
 #include "cuda/stream_checks.hpp"
 #include "cuda/tie_checks.hpp"
@@ -358,17 +361,24 @@ int main(int argc, char** argv) {
   std::int64_t longest = 1000000;
   std::uint64_t seed = 1;
   bool streams = true;
+  std::string huge;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     if (option == "--cases") cases = argv[i + 1];
     if (option == "--only") only = argv[i + 1];
     if (option == "--batches") batches = std::atoll(argv[i + 1]);
     if (option == "--longest") longest = std::atoll(argv[i + 1]);
+    if (option == "--huge") huge = argv[i + 1];
     if (option == "--streams") streams = std::string(argv[i + 1]) == "1";
     if (option == "--verbose") verbose = std::string(argv[i + 1]) == "1";
     if (option == "--seed") seed = static_cast<std::uint64_t>(std::atoll(argv[i + 1]));
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
+  if (huge == "only") {
+    const int wrong = check_huge_rows();
+    std::printf(wrong == 0 ? "PASS: huge rows\n" : "FAIL: %d of the huge rows\n", wrong);
+    return wrong == 0 ? 0 : 1;
+  }
   if (!cases.empty()) run_cases(cases);
   run_refused();
   failures += check_ties(batches, seed, streams);
@@ -376,6 +386,7 @@ int main(int argc, char** argv) {
   run_batches(batches, seed);
   run_long_rows(longest, only);
   failures += check_gradients(batches, longest, seed, streams);
+  if (huge == "1") failures += check_huge_rows();
   std::printf(failures == 0 ? "PASS: GPU and CPU agree bit by bit\n" : "FAIL: %d disagreements\n", failures);
   return failures == 0 ? 0 : 1;
 }
