@@ -42,8 +42,8 @@ __global__ void __launch_bounds__(32 * kEdgesABlock) value_edges(const Plan<E> p
                      plan.sums[level][node_id(place, level, index)]};
   const SpanErrors<E> errors(node.sums);
   const NodeChain<E> chain{node, node.end(), errors.total, errors.weight};
-  const Point from = chain.point(a);
-  const Point to = chain.point(b);
+  const Point from = chain.place(a);
+  const Point to = chain.place(b);
   CertifiedSum weight{{static_cast<double>(b - a), 0.0}, 0.0};
   if constexpr (E::kWeighted) {
     weight = {to.weight.value - from.weight.value, from.weight.error + to.weight.error};

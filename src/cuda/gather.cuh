@@ -5,11 +5,13 @@
 #include <cstdint>
 
 #include "cuda/hull.cuh"
+#include "cuda/list_merge.cuh"
 #include "cuda/node.cuh"
 
 namespace isofold::cuda {
 
 inline constexpr int kGatherCapacity = 2048;
+inline constexpr int kManyPoints = 512;  // above which children are merged by bridges
 
 template <class E>
 struct GatherScratch {
@@ -17,6 +19,7 @@ struct GatherScratch {
   int counts[kGatherCapacity / 32];
   std::int32_t live_chunks[kGatherCapacity];  // of the node, in order
   std::int16_t first_places[kGatherCapacity];
+  ListMergeScratch merging;
 };
 
 // The node's hull from a gathered list of its vertices, if they are few. Returns whether they were.
@@ -94,14 +97,36 @@ ISOFOLD_DEVICE_OUT_OF_LINE bool merge_by_gathering(const Node<E>& node, const Te
   const E row = node.plan.elements.from(node.place.row.begin);
   const SpanFacts span{node.sums.magnitude, node.sums.weight_magnitude, errors.total, errors.weight};
   list.number(places.all + 1);
-  const int left = sweep_block<kGatherCapacity>(
-      list.order, places.all + 1, kFewPoints, scratch.counts, [&](int a, int b, int d) {
-        const Turn quick = list.quick_turn(a, b, d, span);
-        if (quick != Turn::undecided) return quick == Turn::up;
-        return certified_vertex(row, list.point(a, errors.total, errors.weight),
-                                list.point(b, errors.total, errors.weight),
-                                list.point(d, errors.total, errors.weight));
-      });
+  const auto is_vertex = [&](int a, int b, int d) {
+    const Turn quick = list.quick_turn(a, b, d, span);
+    if (quick != Turn::undecided) return quick == Turn::up;
+    return certified_vertex(row, list.point(a, errors.total, errors.weight),
+                            list.point(b, errors.total, errors.weight),
+                            list.point(d, errors.total, errors.weight));
+  };
+  int left = places.all + 1;
+  if (left > kManyPoints) {
+    // Each child's hull is convex already; the last one's goes on to the node's end.
+    const std::int64_t span_of_child = std::int64_t{1} << (5 * (node.level - 1));
+    const auto children = static_cast<int>((chunks + span_of_child - 1) / span_of_child);
+    if (thread <= children) {
+      const std::int64_t from = (node.first_chunk + thread * span_of_child) * kLongChunk;
+      int low = 0;
+      int high = places.all;
+      while (low < high) {
+        const int middle = (low + high) / 2;
+        if (list.index[middle] < from) {
+          low = middle + 1;
+        } else {
+          high = middle;
+        }
+      }
+      scratch.merging.bounds[thread] = thread == children ? left : low;
+    }
+    left = merge_lists<kGatherCapacity>(list.order, children, scratch.merging, is_vertex);
+  } else {
+    left = sweep_block<kGatherCapacity>(list.order, left, kFewPoints, scratch.counts, is_vertex);
+  }
   for (std::int64_t chunk = node.first_chunk + 32 * thread; chunk < node.end_chunk; chunk += 32 * kBlock) {
     *node.live_word(chunk) = 0;
   }

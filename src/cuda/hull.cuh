@@ -387,14 +387,14 @@ ISOFOLD_DEVICE_OUT_OF_LINE void chunk_hull_by_list(const Chunk<E, kBlock>& chunk
   __syncthreads();
 }
 
-// The hull of a chunk as vertex bits in storage->mask.
+// The hull of a chunk as vertex bits in storage->mask. `filter`: whether it is likely to drop many points.
 template <class E, int Size>
 __device__ void chunk_hull(const Chunk<E, Size>& chunk, const ChunkFacts& facts, const Team<Size>& team,
-                           HullScratch<E, Size>* scratch) {
+                           HullScratch<E, Size>* scratch, bool filter) {
   std::uint32_t candidates = chunk.rising;
   if constexpr (Size == kBlock || (Size == 32 && !E::kWeighted)) {
     if (Size == kBlock || chunk.exact) {
-      candidates = filter_points(chunk, facts, *scratch);
+      if (filter) candidates = filter_points(chunk, facts, *scratch);
       const auto places = team.scan(__popc(candidates));
       if (!E::kWeighted && chunk.exact) {
         if (places.all < HullScratch<E, Size>::kPositions) {

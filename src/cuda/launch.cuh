@@ -74,7 +74,8 @@ cudaError_t launch_long_rows(const Plan<E>& plan, cudaStream_t stream) {
     return error;
   if (const cudaError_t error = prepare<LongShared<E>>(solve_and_merge<E>); error != cudaSuccess)
     return error;
-  if (const cudaError_t error = prepare<WriteShared<E>>(write_chunks<E>); error != cudaSuccess) return error;
+  if (const cudaError_t error = prepare<WriteShared<E>>(write_dense_chunks<E>); error != cudaSuccess)
+    return error;
   const auto chunks = static_cast<unsigned>(plan.chunks_bound);
   int multiprocessors = 0;
   if (const cudaError_t error = count_multiprocessors(&multiprocessors); error != cudaSuccess) return error;
@@ -87,7 +88,11 @@ cudaError_t launch_long_rows(const Plan<E>& plan, cudaStream_t stream) {
   start_kernel(solve_and_merge<E>, solvers, kBlock, sizeof(LongShared<E>), stream, plan);
   start_kernel(value_edges<E>, blocks_for(plan.chunks_bound, kEdgesABlock), 32 * kEdgesABlock, 0, stream,
                plan);
-  start_kernel(write_chunks<E>, chunks, kBlock, sizeof(WriteShared<E>), stream, plan);
+  start_kernel(write_chunks<E>, chunks, kBlock, 0, stream, plan);
+  const auto writers = static_cast<unsigned>(
+      std::min<std::int64_t>(plan.chunks_bound, multiprocessors * kResident<WriteShared<E>>));
+  start_kernel(write_dense_chunks<E>, writers, kBlock, sizeof(WriteShared<E>), stream, plan,
+               static_cast<int>(writers));
   return cudaGetLastError();
 }
 

@@ -11,8 +11,15 @@ namespace isofold::cuda {
 template <class E>
 struct WriteShared {
   ChunkStorage<E, kBlock> storage;
+  double edge_values[kBlock];
+};
+
+// What a chunk takes whose elements need not be staged.
+struct ListedShared {
+  std::uint32_t mask[kBlock];
   double edge_values[kBlock + 1];
   int before[kBlock];  // vertices before each tile
+  TeamScratch team;
 };
 
 // The last live chunk before one, and the value that leaves it.
@@ -30,11 +37,11 @@ __device__ double incoming_value(const Plan<E>& plan, const LongRowPlace& place,
 template <class E>
 __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, const Slot<E>& slot,
                              const ChunkRecord& record, std::int64_t origin, int length, bool alive,
-                             double incoming, WriteShared<E>& shared, const Team<kBlock>& team) {
+                             double incoming, ListedShared& shared, const Team<kBlock>& team) {
   const Output& output = plan.output;
   const std::int64_t base = place.row.begin + origin;
   const int thread = static_cast<int>(threadIdx.x);
-  auto* mask = shared.storage.mask;
+  auto* mask = shared.mask;
   const double sign = plan.elements.sign;
   mask[thread] = 0;
   const int count = alive ? record.last_ordinal - record.first_ordinal + 1 : 0;
@@ -73,59 +80,143 @@ __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, con
   write_edges<kBlock>(EdgeLookup<int>{mask, before, shared.edge_values}, output, base, length);
 }
 
+// A chunk whose values never fall: between the first and the last vertex that the root has left, they are
+// their own fit.
 template <class E>
-__global__ void __launch_bounds__(kBlock, kResident<WriteShared<E>>) write_chunks(const Plan<E> plan) {
-  unsigned char* memory = dynamic_shared();
-  auto& shared = *reinterpret_cast<WriteShared<E>*>(memory);
-  const Team<kBlock> team{&shared.storage.scratch};
-  const std::int64_t id = blockIdx.x;
-  LongRowPlace place;
-  if (!find_chunk(plan, id, place)) return;
-  const std::int64_t number = id - place.row.first_chunk;
-  Chunk<E, kBlock> chunk = long_chunk(plan, place, number, &shared.storage);
-  const std::int64_t base = place.row.begin + chunk.origin;
-  if (plan.refused[place.number] != 0) {
-    write_refused<kBlock>(plan.output, base, chunk.length, number == 0);
-    return;
-  }
-  const ChunkRecord record = plan.chunks[id];
-  const Slot<E>& slot = plan.slots[id];
-  const bool alive = (plan.live[node_id(place, 1, number / kFanIn)] >> (number % 32) & 1U) != 0;
-  const double incoming = incoming_value(plan, place, number);
-  if (!alive || record.count > 0) {
-    write_listed(plan, place, slot, record, chunk.origin, chunk.length, alive, incoming, shared, team);
-    return;
-  }
-  stage(chunk);
-  __syncthreads();
-  const int tile = static_cast<int>(threadIdx.x);
-  auto& storage = shared.storage;
-  bool exact = false;
-  if constexpr (!E::kWeighted) exact = record.exact != 0;
-  if (exact) {
-    keep_totals(chunk, slot.total_high[tile], plan.sums[0][id].total.high);
-  } else {
-    storage.own_pairs().total_high[tile] = slot.total_high[tile];
-    storage.own_pairs().total_low[tile] = slot.total_low[tile];
-    if constexpr (E::kWeighted) {
-      storage.own_pairs().weight_high[tile] = slot.weight_high[tile];
-      storage.own_pairs().weight_low[tile] = slot.weight_low[tile];
+__device__ void write_sorted(const Plan<E>& plan, std::int64_t base, const Slot<E>& slot,
+                             const ChunkRecord& record, int length, double incoming) {
+  const Output& output = plan.output;
+  const double sign = plan.elements.sign;
+  const double before = clipped(output, sign * incoming + 0.0);
+  const double after = clipped(output, sign * record.outgoing + 0.0);
+  const E row = plan.elements.from(base);
+  const auto write_fit = [&](auto* fit) {
+    using T = std::remove_pointer_t<decltype(fit)>;
+    write_fours<kBlock>(fit + base, length, [&](int i, T(&four)[4]) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const int at = min(i + j, length - 1);
+        double value = at < record.first ? before : after;
+        if (at >= record.first && at < record.last) {
+          value = clipped(output, sign * (round_to(row.value(at), output.format) + 0.0) + 0.0);
+        }
+        four[j] = static_cast<T>(value);
+      }
+    });
+  };
+  if (output.fit != nullptr) {
+    if (output.to_float32 != 0) {
+      write_fit(static_cast<float*>(output.fit));
+    } else {
+      write_fit(static_cast<double*>(output.fit));
     }
-    chunk.error = record.error;
-    chunk.weight_error = record.weight_error;
   }
-  std::uint32_t mask = slot.places[tile];
-  const int low = record.first - tile * kTile;
-  const int high = record.last - tile * kTile;
-  if (low >= kTile || high < 0) {
-    mask = 0;
+  if (output.block_starts != nullptr) {
+    write_fours<kBlock>(output.block_starts + base, length, [&](int i, std::uint8_t(&four)[4]) {
+      const std::uint32_t bits = slot.places[i / kTile] >> (i % kTile);
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        four[j] =
+            i + j >= record.first && i + j <= record.last ? static_cast<std::uint8_t>(bits >> j & 1U) : 0;
+      }
+    });
+  }
+}
+
+// Where a chunk's fit goes and what it takes from its row.
+template <class E>
+struct ChunkFit {
+  LongRowPlace place;
+  std::int64_t number;
+  std::int64_t base;  // its first element in the batch
+  int length;
+  ChunkRecord record;
+  bool alive;
+
+  __device__ bool find(const Plan<E>& plan, std::int64_t id) {
+    if (!find_chunk(plan, id, place)) return false;
+    number = id - place.row.first_chunk;
+    base = place.row.begin + number * kLongChunk;
+    const std::int64_t left = place.row.length - number * kLongChunk;
+    length = static_cast<int>(left < kLongChunk ? left : kLongChunk);
+    record = plan.chunks[id];
+    alive = (plan.live[node_id(place, 1, number / kFanIn)] >> (number % 32) & 1U) != 0;
+    return true;
+  }
+  // Whether the values between its vertices must be summed again.
+  __device__ bool dense() const { return alive && record.count == 0 && record.sorted == 0; }
+};
+
+// All chunks but the dense ones: a block each.
+template <class E>
+__global__ void __launch_bounds__(kBlock, 6) write_chunks(const Plan<E> plan) {
+  __shared__ ListedShared shared;
+  const Team<kBlock> team{&shared.team};
+  const std::int64_t id = blockIdx.x;
+  ChunkFit<E> chunk;
+  if (!chunk.find(plan, id)) return;
+  if (plan.refused[chunk.place.number] != 0) {
+    write_refused<kBlock>(plan.output, chunk.base, chunk.length, chunk.number == 0);
+    return;
+  }
+  if (chunk.dense()) return;
+  const double incoming = incoming_value(plan, chunk.place, chunk.number);
+  const Slot<E>& slot = plan.slots[id];
+  if (chunk.alive && chunk.record.sorted != 0) {
+    write_sorted(plan, chunk.base, slot, chunk.record, chunk.length, incoming);
   } else {
-    if (low > 0) mask &= ~0U << low;
-    if (high < kTile - 1) mask &= (2U << high) - 1U;
+    write_listed(plan, chunk.place, slot, chunk.record, chunk.number * kLongChunk, chunk.length, chunk.alive,
+                 incoming, shared, team);
   }
-  storage.mask[tile] = mask;
-  __syncthreads();
-  write_chunk(chunk, plan.output, base, incoming, record.outgoing, false, shared.edge_values);
+}
+
+// The dense chunks, from their elements.
+template <class E>
+__global__ void __launch_bounds__(kBlock, kResident<WriteShared<E>>)
+    write_dense_chunks(const Plan<E> plan, int blocks) {
+  auto& shared = *reinterpret_cast<WriteShared<E>*>(dynamic_shared());
+  const int tile = static_cast<int>(threadIdx.x);
+  const int count = plan.work->dense_chunks;
+  for (int i = static_cast<int>(blockIdx.x); i < count; i += blocks) {
+    const std::int64_t id = plan.dense_chunks[i];
+    ChunkFit<E> fit;
+    fit.find(plan, id);
+    if (plan.refused[fit.place.number] != 0 || !fit.dense()) continue;
+    const ChunkRecord& record = fit.record;
+    const Slot<E>& slot = plan.slots[id];
+    Chunk<E, kBlock> chunk = long_chunk(plan, fit.place, fit.number, &shared.storage);
+    __syncthreads();
+    stage(chunk);
+    __syncthreads();
+    auto& storage = shared.storage;
+    bool exact = false;
+    if constexpr (!E::kWeighted) exact = record.exact != 0;
+    if (exact) {
+      keep_totals(chunk, slot.total_high[tile], plan.sums[0][id].total.high);
+    } else {
+      storage.own_pairs().total_high[tile] = slot.total_high[tile];
+      storage.own_pairs().total_low[tile] = slot.total_low[tile];
+      if constexpr (E::kWeighted) {
+        storage.own_pairs().weight_high[tile] = slot.weight_high[tile];
+        storage.own_pairs().weight_low[tile] = slot.weight_low[tile];
+      }
+      chunk.error = record.error;
+      chunk.weight_error = record.weight_error;
+    }
+    std::uint32_t mask = slot.places[tile];
+    const int low = record.first - tile * kTile;
+    const int high = record.last - tile * kTile;
+    if (low >= kTile || high < 0) {
+      mask = 0;
+    } else {
+      if (low > 0) mask &= ~0U << low;
+      if (high < kTile - 1) mask &= (2U << high) - 1U;
+    }
+    storage.mask[tile] = mask;
+    __syncthreads();
+    write_chunk(chunk, plan.output, fit.base, incoming_value(plan, fit.place, fit.number), record.outgoing,
+                false, shared.edge_values);
+  }
 }
 
 }  // namespace isofold::cuda

@@ -79,6 +79,7 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
                        places.all - 1,
                        listed ? places.all : 0,
                        chunk.exact ? 1 : 0,
+                       0,
                        chunk.error,
                        chunk.weight_error,
                        0.0};
@@ -99,7 +100,9 @@ __device__ void solve_dense_chunk(const Plan<E>& plan, std::int64_t id, const Lo
                                   LongShared<E>& shared, const Team<kBlock>& team) {
   const std::int64_t number = id - place.row.first_chunk;
   Chunk<E, kBlock> chunk = long_chunk(plan, place, number, &shared.storage);
-  ChunkFacts facts = solve_chunk<E, kBlock>(chunk, team, &shared.hull);
+  const int groups = (chunk.length + kGroup - 1) / kGroup;
+  const int rising = facts_of_groups(plan.group_facts + id * kGroups, groups).rising;
+  ChunkFacts facts = solve_chunk<E, kBlock>(chunk, team, &shared.hull, 2 * rising <= groups);
   if (!facts.allowed) {
     // The row comes out NaN. Its tree goes on with a chunk that holds nothing, so that nobody meets a NaN.
     chunk.exact = !E::kWeighted;

@@ -93,18 +93,50 @@ __device__ int last_listed(const Slot<E>& slot, int low, int high, int position)
   return low;
 }
 
-// A node's live vertices for ChainBridge, asked by a whole warp in step: the elements of a point's tile are
-// summed by all its lanes. Indices are the row's. `end` bounds the right chain.
+// A point of a node's diagram; its sums from the node's start are found when first asked for.
+struct NodePoint {
+  std::int64_t index;
+  mutable bool known = false;
+  mutable Point sums{};
+};
+
+// A node's live vertices for ChainBridge, asked by a whole warp in step. Indices are the row's. `end` bounds
+// the right chain. A turn between near points is judged by the elements between them, which are few and whose
+// sums have small errors; any other by the sums from the node's start.
 template <class E>
 struct NodeChain {
-  using Point = isofold::Point;
+  using Point = NodePoint;
   const Node<E>& node;
   std::int64_t end;
   double error;
   double weight_error;
 
-  ISOFOLD_DEVICE_OUT_OF_LINE Point point(std::int64_t index) const {
-    Point p{index, {{static_cast<double>(index - node.begin()), 0.0}, weight_error}, {{}, error}};
+  static constexpr int kNear = 64;  // elements
+
+  __device__ Point point(std::int64_t index) const { return {index}; }
+
+  __device__ const isofold::Point& sums(const NodePoint& point) const {
+    if (!point.known) {
+      point.sums = place_apart(point.index);
+      point.known = true;
+    }
+    return point.sums;
+  }
+
+  ISOFOLD_DEVICE_OUT_OF_LINE bool is_vertex(const NodePoint& a, const NodePoint& b,
+                                            const NodePoint& d) const {
+    const E row = node.plan.elements.from(node.place.row.begin);
+    if (b.index - a.index <= kNear && d.index - b.index <= kNear) {
+      const isofold::Point at_a{a.index, {}, {}};
+      const isofold::Point at_b = beyond(at_a, b.index);
+      return certified_vertex(row, at_a, at_b, beyond(at_b, d.index));
+    }
+    return certified_vertex(row, sums(a), sums(b), sums(d));
+  }
+
+  // The point with the sums from the node's start.
+  __device__ isofold::Point place(std::int64_t index) const {
+    isofold::Point p{index, {{static_cast<double>(index - node.begin()), 0.0}, weight_error}, {{}, error}};
     if (index == node.end()) {
       p.total.value = node.sums.total;
       if constexpr (E::kWeighted) p.weight.value = node.sums.weight;
@@ -119,35 +151,18 @@ struct NodeChain {
     const ChunkRecord record = node.record(chunk);
     const Slot<E>& slot = node.slot(chunk);
     const int entry = record.count > 0 ? last_listed(slot, 0, record.count - 1, position) : position / kTile;
-    DoubleDouble total{__ldcg(slot.total_high + entry),
-                       record.exact != 0 ? 0.0 : __ldcg(slot.total_low + entry)};
-    DoubleDouble weight{};
-    if constexpr (E::kWeighted) weight = {__ldcg(slot.weight_high + entry), __ldcg(slot.weight_low + entry)};
-    if (record.count == 0) {
-      const E row = node.plan.elements.from(node.place.row.begin + chunk * kLongChunk);
-      const int k = entry * kTile + static_cast<int>(threadIdx.x) % 32;
-      DoubleDouble part{};
-      DoubleDouble weight_part{};
-      if (k < position) add_element<E>(row, k, part, weight_part);
-#pragma unroll
-      for (int step = 1; step < 32; step *= 2) {
-        part = part + DoubleDouble{__shfl_xor_sync(0xffffffffU, part.high, step),
-                                   __shfl_xor_sync(0xffffffffU, part.low, step)};
-        if constexpr (E::kWeighted) {
-          weight_part = weight_part + DoubleDouble{__shfl_xor_sync(0xffffffffU, weight_part.high, step),
-                                                   __shfl_xor_sync(0xffffffffU, weight_part.low, step)};
-        }
-      }
-      total = total + part;
-      weight = weight + weight_part;
+    p.total.value = p.total.value + DoubleDouble{__ldcg(slot.total_high + entry),
+                                                 record.exact != 0 ? 0.0 : __ldcg(slot.total_low + entry)};
+    if constexpr (E::kWeighted) {
+      p.weight.value =
+          p.weight.value + DoubleDouble{__ldcg(slot.weight_high + entry), __ldcg(slot.weight_low + entry)};
     }
-    p.total.value = p.total.value + total;
-    if constexpr (E::kWeighted) p.weight.value = p.weight.value + weight;
+    if (record.count == 0) {
+      const Run run = sum_run(chunk * kLongChunk + entry * kTile, index);
+      p.total.value = p.total.value + run.total;
+      if constexpr (E::kWeighted) p.weight.value = p.weight.value + run.weight;
+    }
     return p;
-  }
-
-  ISOFOLD_DEVICE_OUT_OF_LINE bool is_vertex(const Point& a, const Point& b, const Point& d) const {
-    return certified_vertex(node.plan.elements.from(node.place.row.begin), a, b, d);
   }
 
   ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t at_or_before(std::int64_t index) const {
@@ -191,6 +206,53 @@ struct NodeChain {
   }
 
  private:
+  struct Run {
+    DoubleDouble total;
+    DoubleDouble weight;
+    double magnitude;
+  };
+
+  ISOFOLD_DEVICE_OUT_OF_LINE isofold::Point place_apart(std::int64_t index) const { return place(index); }
+
+  // Of the elements [from, to), at most kNear, by all lanes.
+  __device__ Run sum_run(std::int64_t from, std::int64_t to) const {
+    const E row = node.plan.elements.from(node.place.row.begin);
+    const int lane = static_cast<int>(threadIdx.x) % 32;
+    Run run{};
+    for (std::int64_t i = from + lane; i < to; i += 32) {
+      add_element<E>(row, i, run.total, run.weight);
+      run.magnitude += fabs(row.weight(i) * row.value(i));
+    }
+    constexpr unsigned kAll = 0xffffffffU;
+#pragma unroll 1
+    for (int step = 1; step < 32; step *= 2) {
+      run.total = run.total + DoubleDouble{__shfl_xor_sync(kAll, run.total.high, step),
+                                           __shfl_xor_sync(kAll, run.total.low, step)};
+      if constexpr (E::kWeighted) {
+        run.weight = run.weight + DoubleDouble{__shfl_xor_sync(kAll, run.weight.high, step),
+                                               __shfl_xor_sync(kAll, run.weight.low, step)};
+      }
+      run.magnitude += __shfl_xor_sync(kAll, run.magnitude, step);
+    }
+    return run;
+  }
+
+  // The near point at `index`, by sums from where those of `from` start.
+  __device__ isofold::Point beyond(const isofold::Point& from, std::int64_t index) const {
+    const Run run = sum_run(from.index, index);
+    isofold::Point p = from;
+    p.index = index;
+    p.total.value = p.total.value + run.total;
+    p.total.error += pair_error(run.magnitude * (1 + 0x1p-40), node.sums.unit, E::kWeighted);
+    if constexpr (E::kWeighted) {
+      p.weight.value = p.weight.value + run.weight;
+      p.weight.error += pair_error(run.weight.high * (1 + 0x1p-40), node.sums.weight_unit, false);
+    } else {
+      p.weight.value.high += static_cast<double>(index - from.index);
+    }
+    return p;
+  }
+
   __device__ int inside_before(std::int64_t chunk, const ChunkRecord& record, int position) const {
     if (position >= record.last) return record.last;
     const Slot<E>& slot = node.slot(chunk);

@@ -48,6 +48,7 @@ struct ChunkRecord {
   int last_ordinal;
   int count;     // vertices listed; 0: the vertices are the bits of a mask
   int exact;     // running totals inside are exact as doubles
+  int sorted;    // its values never fall
   double error;  // of the pairs inside
   double weight_error;
   double outgoing;  // the value of the edge that leaves the last vertex

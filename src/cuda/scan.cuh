@@ -26,17 +26,18 @@ struct ScanFacts {
   double weight_magnitude = 0.0;
   int unit = UnitTracker::kNone;
   int weight_unit = UnitTracker::kNone;
-  bool allowed =
-      true;  // all values finite, all weights finite and positive, and not so large that sums overflow
+  // All values finite, all weights finite and positive, and not so large that sums overflow.
+  bool allowed = true;
   bool rough = false;  // the sums of tiles are not exact, nor known well enough
   int rising = 0;      // groups whose tiles' means nearly all rise
+  int sorted = 0;      // groups whose values never fall
 };
 
 __device__ inline ScanFacts operator+(const ScanFacts& a, const ScanFacts& b) {
   return {a.magnitude + b.magnitude, a.weight_magnitude + b.weight_magnitude,
           min(a.unit, b.unit),       min(a.weight_unit, b.weight_unit),
           a.allowed && b.allowed,    a.rough || b.rough,
-          a.rising + b.rising};
+          a.rising + b.rising,       a.sorted + b.sorted};
 }
 
 // Of up to 32 groups, one a lane.
@@ -53,7 +54,8 @@ __device__ inline ScanFacts facts_of_groups(const ScanFacts* groups, int count) 
           static_cast<int>(warp_min(static_cast<std::uint32_t>(facts.weight_unit) ^ kSign) ^ kSign),
           __all_sync(kAll, facts.allowed) != 0,
           __any_sync(kAll, facts.rough) != 0,
-          warp_sum(facts.rising)};
+          warp_sum(facts.rising),
+          warp_sum(facts.sorted)};
 }
 
 template <class E>
@@ -64,6 +66,9 @@ struct TileScan {
   double magnitude;
   double weight_magnitude;
   bool positive;
+  bool sorted;   // the values never fall
+  double first;  // value
+  double last;
 };
 
 // The unit of floats, in three operations an element (BitTracker looks for infinities too).
@@ -116,7 +121,10 @@ __device__ TileScan<E> scan_float_tile(const float (&values)[kTile], double sign
           (spread + size) * 0x1p-18F - lowest + 0x1p-140F,
           static_cast<double>(spread) * (1 + 0x1p-16) + kTile * static_cast<double>(size),
           0.0,
-          true};
+          true,
+          true,
+          sign * static_cast<double>(values[0]),
+          sign * static_cast<double>(values[kTile - 1])};
 }
 
 // The elements of a group in shared memory.
@@ -145,10 +153,19 @@ __device__ TileScan<E> scan_pair_tile(const Stage<E>& stage, int count, double s
   const int row = static_cast<int>(threadIdx.x) % 32;
   TileScan<E> tile{};
   tile.positive = true;
+  tile.sorted = true;
+  tile.last = -INFINITY;
 #pragma unroll 2
   for (int k = 0; k < kTile; k += 4) {
     typename E::Value values[4];
     read_four(stage.values, row, k, values);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const double value = sign * static_cast<double>(values[j]);
+      tile.sorted = tile.sorted && (tile.last <= value || k + j >= count);
+      if (k + j == 0) tile.first = value;
+      if (k + j < count) tile.last = value;
+    }
     if constexpr (E::kWeighted) {
       typename E::Weight weights[4];
       read_four(stage.weights, row, k, weights);
@@ -211,6 +228,16 @@ __device__ void stage_elements(Stage<E>& stage, const E& row, std::int64_t first
   __pipeline_commit();
 }
 
+// Whether the means of a full group's tiles nearly all rise. The warp.
+template <class E>
+__device__ bool means_rise(const TileScan<E>& tile, int count) {
+  double mean = tile.total.high;
+  if constexpr (E::kWeighted) mean /= tile.weight.high;
+  const double next = __shfl_down_sync(0xffffffffU, mean, 1);
+  const unsigned rising = __ballot_sync(0xffffffffU, threadIdx.x % 32 != 31 && mean < next);
+  return count == kGroup && __popc(rising) >= 28;
+}
+
 // A lane's tile of a staged group and what is known of the whole group. `staged_next` is called as soon as
 // the stage may be overwritten. `count`: elements of the group.
 template <class E, class StagedNext>
@@ -240,6 +267,16 @@ __device__ TileScan<E> scan_group(const Stage<E>& stage, int count, double sign,
     facts.unit = unit.unit_of_warp();
     facts.allowed = facts.magnitude < 0x1p120;
     facts.rough = __any_sync(0xffffffffU, !exact_as_double(tile.magnitude, facts.unit)) != 0;
+    facts.rising = means_rise(tile, count) ? 1 : 0;
+    // Looked at only where it can be so.
+    tile.sorted = facts.rising != 0 || count < kGroup;
+    if (tile.sorted) {
+#pragma unroll
+      for (int k = 1; k < kTile; ++k) {
+        const bool falls = sign > 0 ? values[k - 1] > values[k] : values[k - 1] < values[k];
+        tile.sorted = tile.sorted && (!falls || k >= own);
+      }
+    }
   } else {
     BitTracker<typename E::Value> bits;
     BitTracker<TrackedWeight<E>> weight_bits;
@@ -250,6 +287,7 @@ __device__ TileScan<E> scan_group(const Stage<E>& stage, int count, double sign,
     facts.magnitude = team.reduce_sum(tile.magnitude) * (1 + 0x1p-40);
     facts.unit = bits.unit();
     facts.allowed = bits.finite() && facts.magnitude < 0x1p900;
+    facts.rising = means_rise(tile, count) ? 1 : 0;
     // Heights run in floats: where what they hold underflows, nothing would be thrown away.
     facts.rough = !(facts.magnitude > 0x1p-100) && facts.magnitude > 0;
     if constexpr (E::kWeighted) {
@@ -261,11 +299,9 @@ __device__ TileScan<E> scan_group(const Stage<E>& stage, int count, double sign,
                       __all_sync(0xffffffffU, tile.positive) != 0;
     }
   }
-  double mean = tile.total.high;
-  if constexpr (E::kWeighted) mean /= tile.weight.high;
-  const double next = __shfl_down_sync(0xffffffffU, mean, 1);
-  facts.rising =
-      count == kGroup && __popc(__ballot_sync(0xffffffffU, lane < 31 && mean < next)) >= 28 ? 1 : 0;
+  const double after = __shfl_down_sync(0xffffffffU, tile.first, 1);
+  const bool joined = count <= (lane + 1) * kTile || tile.last <= after;
+  facts.sorted = __all_sync(0xffffffffU, own <= 0 || (tile.sorted && joined)) != 0 ? 1 : 0;
   // Sums over less than a tile say nothing of a chord of a tile's width.
   if (own < kTile) tile.depth = INFINITY;
   return tile;

@@ -17,10 +17,10 @@ inline constexpr int kResident = std::max<int>(1, 228 * 1024 / (sizeof(Shared) +
 // The hull of a chunk, staged before, or a single point if it may not be fitted.
 template <class E, int Size>
 __device__ ChunkFacts solve_staged_chunk(Chunk<E, Size>& chunk, const Team<Size>& team,
-                                         HullScratch<E, Size>* scratch) {
+                                         HullScratch<E, Size>* scratch, bool filter = true) {
   const ChunkFacts facts = sum_tiles(chunk, team);
   if (facts.allowed) {
-    chunk_hull(chunk, facts, team, scratch);
+    chunk_hull(chunk, facts, team, scratch, filter);
   } else {
     chunk.mask(Team<Size>::rank()) = Team<Size>::rank() == 0 ? 1U : 0U;
     Team<Size>::sync();
@@ -30,10 +30,10 @@ __device__ ChunkFacts solve_staged_chunk(Chunk<E, Size>& chunk, const Team<Size>
 
 template <class E, int Size>
 __device__ ChunkFacts solve_chunk(Chunk<E, Size>& chunk, const Team<Size>& team,
-                                  HullScratch<E, Size>* scratch) {
+                                  HullScratch<E, Size>* scratch, bool filter = true) {
   stage(chunk);
   Team<Size>::sync();
-  return solve_staged_chunk(chunk, team, scratch);
+  return solve_staged_chunk(chunk, team, scratch, filter);
 }
 
 template <class E>

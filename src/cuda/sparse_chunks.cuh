@@ -54,6 +54,19 @@ __global__ void __launch_bounds__(32 * kScanWarps, 3) scan_groups(const Plan<E> 
   }
 }
 
+// Stores a chunk's record and sums for its tree. `count` vertices are listed; 0: the chunk is sorted, and has
+// a mask.
+template <class E>
+__device__ void store_sums(const Plan<E>& plan, std::int64_t id, const SparseChunk<E>& chunk, int last,
+                           int count) {
+  const bool exact = kPlainTiles<E> && chunk.exact;
+  plan.chunks[id] = {
+      0, last, 0, count - 1, count, exact ? 1 : 0, count == 0 ? 1 : 0, chunk.error, chunk.weight_error, 0.0};
+  plan.sums[0][id] = {chunk.total,           chunk.weight,
+                      chunk.facts.magnitude, chunk.facts.weight_magnitude,
+                      chunk.facts.unit,      chunk.facts.weight_unit};
+}
+
 // Stores the first `count` points in order as the vertices of a chunk, and its sums, for its tree.
 template <class E>
 __device__ void store_sparse_chunk(const Plan<E>& plan, std::int64_t id, const SparseChunk<E>& chunk,
@@ -71,16 +84,35 @@ __device__ void store_sparse_chunk(const Plan<E>& plan, std::int64_t id, const S
       slot.weight_low[i] = points.weight_low[from];
     }
   }
-  if (lane != 0) return;
-  const bool exact = kPlainTiles<E> && chunk.exact;
-  plan.chunks[id] = {0,           points.position[points.order[count - 1]],
-                     0,           count - 1,
-                     count,       exact ? 1 : 0,
-                     chunk.error, chunk.weight_error,
-                     0.0};
-  plan.sums[0][id] = {chunk.total,           chunk.weight,
-                      chunk.facts.magnitude, chunk.facts.weight_magnitude,
-                      chunk.facts.unit,      chunk.facts.weight_unit};
+  if (lane == 0) store_sums(plan, id, chunk, points.position[points.order[count - 1]], count);
+}
+
+// Stores a chunk whose values never fall: its vertices are the points where they rise, and its first.
+template <class E>
+__device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const SparseChunk<E>& chunk) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  Slot<E>& slot = plan.slots[id];
+  const E row = chunk.row.from(chunk.origin);
+  int last = 0;
+#pragma unroll 4
+  for (int tile = 0; tile < kScanTiles; ++tile) {
+    const int i = tile * kTile + lane;
+    const bool rises = i < chunk.length && (i == 0 || row.value(i - 1) < row.value(i));
+    const unsigned mask = __ballot_sync(0xffffffffU, rises);
+    if (mask != 0) last = tile * kTile + 31 - __clz(static_cast<int>(mask));
+    if (lane == 0) slot.places[tile] = mask;
+  }
+  for (int tile = lane; tile < chunk.tiles(); tile += 32) {
+    const DoubleDouble total = chunk.total_before(tile);
+    slot.total_high[tile] = total.high;
+    slot.total_low[tile] = total.low;
+    if constexpr (E::kWeighted) {
+      const DoubleDouble weight = chunk.weight_before(tile);
+      slot.weight_high[tile] = weight.high;
+      slot.weight_low[tile] = weight.low;
+    }
+  }
+  if (lane == 0) store_sums(plan, id, chunk, last, 0);
 }
 
 template <class E>
@@ -127,13 +159,21 @@ __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShare
     if (tile < chunk.tiles()) scratch.set_tile(tile, scanned[group]);
   }
   __syncwarp();
-  const int count = worth_filtering<E>(chunk.facts, length) ? find_sparse_hull(chunk) : 0;
+  const int groups = (length + kGroup - 1) / kGroup;
+  const bool worth = worth_filtering<E>(chunk.facts, length);
+  const int count = worth ? find_sparse_hull(chunk) : 0;
+  const bool sorted =
+      count == 0 && sums_known<E>(chunk.facts) && chunk.facts.sorted == groups && groups_join(chunk);
+  if (sorted) {
+    if (!worth) sum_before_tiles(chunk);
+    store_sorted_chunk(plan, id, chunk);
+  }
   if (count > 0) store_sparse_chunk(plan, id, chunk, count - 1);
   if (lane != 0) return;
   if (number % kFanIn == 0) {
     plan.first_chunks[atomicAdd(&plan.work->first_chunks, 1)] = static_cast<std::int32_t>(id);
   }
-  if (count == 0) {
+  if (count == 0 && !sorted) {
     plan.dense_chunks[atomicAdd(&plan.work->dense_chunks, 1)] = static_cast<std::int32_t>(id);
     atomicAdd(plan.dense_children + node_id(place, 1, number / kFanIn), 1);
   }

@@ -89,21 +89,6 @@ struct SparseChunk {
     if constexpr (E::kWeighted) p.weight = {{points.weight_high[i], points.weight_low[i]}, weight_error};
     return p;
   }
-  __device__ bool is_vertex(int a, int b, int d) const {
-    if constexpr (kPlainTiles<E>) {
-      const auto& points = scratch.points;
-      if (exact) {
-        return light_vertex({points.position[a], points.total_high[a]},
-                            {points.position[b], points.total_high[b]},
-                            {points.position[d], points.total_high[d]});
-      }
-      return pair_vertex_apart(*this, a, b, d);
-    } else {
-      return pair_vertex(a, b, d);
-    }
-  }
-
- private:
   __device__ bool pair_vertex(int a, int b, int d) const {
     const auto& points = scratch.points;
     double w_ab = points.position[b] - points.position[a];
@@ -118,9 +103,8 @@ struct SparseChunk {
     if (quick != Turn::undecided) return quick == Turn::up;
     return undecided(*this, a, b, d);
   }
-  ISOFOLD_DEVICE_OUT_OF_LINE static bool pair_vertex_apart(const SparseChunk chunk, int a, int b, int d) {
-    return chunk.pair_vertex(a, b, d);
-  }
+
+ private:
   ISOFOLD_DEVICE_OUT_OF_LINE static bool undecided(const SparseChunk chunk, int a, int b, int d) {
     return certified_vertex(chunk.row, chunk.point(a), chunk.point(b), chunk.point(d));
   }
@@ -136,6 +120,7 @@ __device__ void sum_before_tiles(SparseChunk<E>& chunk) {
   const int a_lane = chunk.tiles_a_lane();
   auto& scratch = chunk.scratch;
   const Team<32> team{nullptr};
+  chunk.exact = kPlainTiles<E> && exact_as_double(chunk.facts.magnitude, chunk.facts.unit);
   const auto scan = [&]<class Sum, class Low>(Sum, double* high, Low* low, bool pairs) {
     constexpr int kUnroll = std::is_same_v<Sum, double> ? kALane : 1;
     const auto at = [&](int i) {
@@ -433,6 +418,27 @@ __device__ void list_points(const SparseChunk<E>& chunk, int tile, const TileEle
   }
 }
 
+// Reduces the first `count` points to their hull, in points.order, and returns how many are left. Kept apart
+// from where sums are pairs: calls in the loop cost registers.
+template <class E>
+ISOFOLD_DEVICE_OUT_OF_LINE int sweep_pairs(const SparseChunk<E> chunk, int count) {
+  return sweep_warp(chunk.scratch.points.order, count,
+                    [&](int a, int b, int d) { return chunk.pair_vertex(a, b, d); });
+}
+template <class E>
+__device__ int sweep_points(const SparseChunk<E>& chunk, int count) {
+  auto& points = chunk.scratch.points;
+  for (int i = static_cast<int>(threadIdx.x) % 32; i < count; i += 32)
+    points.order[i] = static_cast<std::uint16_t>(i);
+  __syncwarp();
+  if (!kPlainTiles<E> || !chunk.exact) return sweep_pairs(chunk, count);
+  return sweep_warp(points.order, count, [&](int a, int b, int d) {
+    return light_vertex({points.position[a], points.total_high[a]},
+                        {points.position[b], points.total_high[b]},
+                        {points.position[d], points.total_high[d]});
+  });
+}
+
 // Moves the first `count` points in order to the front, in place: none moves back.
 template <class E>
 __device__ void pack_points(const SparseChunk<E>& chunk, int count) {
@@ -465,7 +471,6 @@ __device__ int find_sparse_hull(SparseChunk<E>& chunk) {
   auto& scratch = chunk.scratch;
   auto& points = scratch.points;
   const Team<32> team{nullptr};
-  chunk.exact = kPlainTiles<E> && exact_as_double(chunk.facts.magnitude, chunk.facts.unit);
   sum_before_tiles(chunk);
   const int alive = list_alive_tiles(chunk);
   int count = 0;
@@ -502,23 +507,35 @@ __device__ int find_sparse_hull(SparseChunk<E>& chunk) {
       }
       ++count;
     }
-    for (int i = lane; i < count; i += 32) points.order[i] = static_cast<std::uint16_t>(i);
-    __syncwarp();
-    count = sweep_warp(points.order, count, [&](int a, int b, int d) { return chunk.is_vertex(a, b, d); });
+    count = sweep_points(chunk, count);
     if (done) return count;
     pack_points(chunk, count);
     thinned = count;
   }
 }
 
-// Whether a scanned chunk is worth an attempt: few points can be vertices where tiles do not nearly all rise,
-// and the numbers must allow it.
+// Whether the sums of the tiles can be trusted, and the numbers be fitted at all.
+template <class E>
+__device__ bool sums_known(const ScanFacts& facts) {
+  // The low part of a pair must fit a float.
+  return facts.allowed && !facts.rough &&
+         (!kPlainTiles<E> || exact_as_double(facts.magnitude * 0x1p-8, facts.unit));
+}
+
+// Whether a scanned chunk is worth an attempt: where the tiles' means do not nearly all rise, few points can
+// be vertices.
 template <class E>
 __device__ bool worth_filtering(const ScanFacts& facts, int length) {
-  if (!facts.allowed || facts.rough) return false;
-  // The low part of a pair must fit a float.
-  if (kPlainTiles<E> && !exact_as_double(facts.magnitude * 0x1p-8, facts.unit)) return false;
-  return 2 * facts.rising <= length / kGroup || facts.rising == 0;
+  return sums_known<E>(facts) && (2 * facts.rising <= length / kGroup || facts.rising == 0);
+}
+
+// Whether the values do not fall from any group of a chunk to the next.
+template <class E>
+__device__ bool groups_join(const SparseChunk<E>& chunk) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const std::int64_t next = chunk.origin + (lane + 1) * kGroup;
+  const bool between = (lane + 1) * kGroup < chunk.length;
+  return __all_sync(0xffffffffU, !between || chunk.row.value(next - 1) <= chunk.row.value(next)) != 0;
 }
 
 }  // namespace isofold::cuda
