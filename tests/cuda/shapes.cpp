@@ -1,11 +1,13 @@
 #include "cuda/shapes.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
 #include <map>
 #include <stdexcept>
 #include <thread>
+#include <type_traits>
 
 namespace isofold_test {
 namespace {
@@ -35,9 +37,10 @@ struct At {
   }
 };
 
-double consecutive(const At& at) {
+// Floats one after another, from 1 on or, in float32, from the one with these bits.
+double consecutive(const At& at, std::uint32_t first_bits = 0x3f800000U) {
   if (at.single_precision) {
-    const auto bits = 0x3f800000U + static_cast<std::uint32_t>(at.i & 0x3fffffff);
+    const auto bits = first_bits + static_cast<std::uint32_t>(at.i & 0x3fffffff);
     float value;
     std::memcpy(&value, &bits, sizeof value);
     return value;
@@ -63,9 +66,16 @@ const std::map<std::string, Shape>& shapes() {
       {"labels",
        {[](const At& a) { return a.uniform(0) < 1 / (1 + std::exp(3 - 6 * a.t())) ? 1.0 : 0.0; }, nullptr}},
       {"decreasing", {[](const At& a) { return -3 * a.t() + 0.1 * a.normal(); }, nullptr}},
-      {"constant", {[](const At&) { return 0.1; }, nullptr}},
+      {"constant", {[](const At&) { return 0.7; }, nullptr}},
       {"increasing", {[](const At& a) { return std::sqrt(static_cast<double>(a.i) + 1); }, nullptr}},
-      {"consecutive", {consecutive, nullptr}},
+      {"consecutive", {[](const At& a) { return consecutive(a); }, nullptr}},
+      {"consecutive_small", {[](const At& a) { return consecutive(a, 0x3a000000U); }, nullptr}},
+      {"labels_straight",
+       {[](const At& a) { return a.uniform(0) < 0.02 + 0.96 * a.t() ? 1.0 : 0.0; }, nullptr}},
+      {"steep_noise", {[](const At& a) { return 0.1 * static_cast<double>(a.i) + a.normal(); }, nullptr}},
+      {"rising_then_noise",
+       {[](const At& a) { return a.i < a.count / 2 ? 0.125 * a.t() - 10 : 3 * a.t() + a.normal(); },
+        nullptr}},
       {"tens",
        {[](const At& a) {
           return std::floor(static_cast<double>(a.i) / 10) - 0.01 * static_cast<double>(a.i % 10);
@@ -109,6 +119,17 @@ const std::map<std::string, Shape>& shapes() {
   return all;
 }
 
+// Calls work(begin, end) for parts of 0 .. count.
+template <class Work>
+void on_all_cores(std::int64_t count, Work work) {
+  const std::int64_t workers = count < 100000 ? 1 : std::max(1U, std::thread::hardware_concurrency());
+  std::vector<std::thread> threads;
+  for (std::int64_t w = 0; w < workers; ++w) {
+    threads.emplace_back(work, count * w / workers, count * (w + 1) / workers);
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 }  // namespace
 
 const std::vector<std::string>& shape_names() {
@@ -137,12 +158,30 @@ void fill_shape(const std::string& name, std::int64_t count, std::uint64_t seed,
       if (shape.weight) weights[static_cast<std::size_t>(i)] = narrow(shape.weight(at));
     }
   };
-  const std::int64_t workers = count < 100000 ? 1 : std::max(1U, std::thread::hardware_concurrency());
-  std::vector<std::thread> threads;
-  for (std::int64_t w = 0; w < workers; ++w) {
-    threads.emplace_back(fill, count * w / workers, count * (w + 1) / workers);
-  }
-  for (std::thread& thread : threads) thread.join();
+  on_all_cores(count, fill);
 }
+
+template <class T>
+bool fill_rows(const std::string& name, const std::vector<std::int64_t>& offsets, std::uint64_t seed,
+               T* values, T* weights) {
+  const auto found = shapes().find(name);
+  if (found == shapes().end()) throw std::invalid_argument("no shape " + name);
+  const Shape& shape = found->second;
+  on_all_cores(offsets.back(), [&](std::int64_t begin, std::int64_t end) {
+    auto row = std::upper_bound(offsets.begin(), offsets.end(), begin) - 1;
+    for (std::int64_t i = begin; i < end; ++row) {
+      const std::uint64_t row_seed = seed + static_cast<std::uint64_t>(row - offsets.begin());
+      for (const std::int64_t row_end = std::min(row[1], end); i < row_end; ++i) {
+        const At at{i - *row, row[1] - *row, row_seed, std::is_same_v<T, float>};
+        values[i] = static_cast<T>(shape.value(at));
+        if (shape.weight) weights[i] = static_cast<T>(shape.weight(at));
+      }
+    }
+  });
+  return shape.weight != nullptr;
+}
+template bool fill_rows(const std::string&, const std::vector<std::int64_t>&, std::uint64_t, float*, float*);
+template bool fill_rows(const std::string&, const std::vector<std::int64_t>&, std::uint64_t, double*,
+                        double*);
 
 }  // namespace isofold_test

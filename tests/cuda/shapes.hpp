@@ -12,6 +12,12 @@ namespace isofold_test {
 void fill_shape(const std::string& name, std::int64_t count, std::uint64_t seed, bool single_precision,
                 std::vector<double>& values, std::vector<double>& weights);
 
+// Fills the rows that `offsets` cut, each with a seed of its own, on all cores. Returns whether the shape has
+// weights of its own, and so filled those. T: float or double.
+template <class T>
+bool fill_rows(const std::string& name, const std::vector<std::int64_t>& offsets, std::uint64_t seed,
+               T* values, T* weights);
+
 [[nodiscard]] const std::vector<std::string>& shape_names();
 
 }  // namespace isofold_test
