@@ -210,8 +210,7 @@ struct GradientChunk : StagedChunk<I, kMean> {
 template <class I, bool kMean>
 __global__ void __launch_bounds__(kBlock, kMean ? 3 : 4)
     gradient_of_chunks(const __grid_constant__ GradientPlan<I> plan) {
-  extern __shared__ __align__(16) unsigned char memory[];
-  auto& shared = *reinterpret_cast<GradientShared<I, kMean>*>(memory);
+  auto& shared = *reinterpret_cast<GradientShared<I, kMean>*>(dynamic_shared());
   const std::int64_t number = blockIdx.x;
   GradientChunk<I, kMean> chunk{{plan, shared, number * kGradientChunk, plan.chunk_length(number)}};
   chunk.stage();

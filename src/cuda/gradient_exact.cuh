@@ -36,15 +36,15 @@ __device__ void accumulate(const I& input, std::int64_t i, Accumulator& sum) {
 }
 
 template <BlockSum kWhich, class Accumulator, class I>
-__device__ __noinline__ void accumulate_range(const I input, std::int64_t first, std::int64_t last,
-                                              Accumulator& sum) {
+ISOFOLD_DEVICE_OUT_OF_LINE void accumulate_range(const I input, std::int64_t first, std::int64_t last,
+                                                 Accumulator& sum) {
   for (std::int64_t i = first; i < last; ++i) accumulate<kWhich>(input, i, sum);
 }
 
 // S / W or G / W of the block [first, last) from long accumulators.
 template <class I>
-__device__ __noinline__ double accumulated_quotient(const I input, std::int64_t first, std::int64_t last,
-                                                    bool of_total, bool to_float32) {
+ISOFOLD_DEVICE_OUT_OF_LINE double accumulated_quotient(const I input, std::int64_t first, std::int64_t last,
+                                                       bool of_total, bool to_float32) {
   using A = GradientAccumulators<I>;
   typename A::Weight weight;
   accumulate_range<BlockSum::weight>(input, first, last, weight);
@@ -62,8 +62,8 @@ __device__ __noinline__ double accumulated_quotient(const I input, std::int64_t 
 // The same by sums of the block's own elements alone, whose unit may make them exact where the chunk's does
 // not; long accumulators when that does not help either.
 template <class I>
-__device__ __noinline__ double walked_quotient(const I input, std::int64_t first, std::int64_t last,
-                                               bool of_total, bool to_float32) {
+ISOFOLD_DEVICE_OUT_OF_LINE double walked_quotient(const I input, std::int64_t first, std::int64_t last,
+                                                  bool of_total, bool to_float32) {
   SumBuilder numerator;
   SumBuilder weight;
   for (std::int64_t i = first; i < last; ++i) {
@@ -84,8 +84,9 @@ __device__ __noinline__ double walked_quotient(const I input, std::int64_t first
 
 // RN(w_i G / W) for the `count` elements from `from` on of the block [first, last): its sums are formed once.
 template <class I>
-__device__ __noinline__ void walked_shares(const I input, std::int64_t first, std::int64_t last,
-                                           std::int64_t from, int count, bool to_float32, double* results) {
+ISOFOLD_DEVICE_OUT_OF_LINE void walked_shares(const I input, std::int64_t first, std::int64_t last,
+                                              std::int64_t from, int count, bool to_float32,
+                                              double* results) {
   const Format format = gradient_format(to_float32);
   SumBuilder incoming;
   SumBuilder weight;
@@ -115,8 +116,8 @@ __device__ __noinline__ void walked_shares(const I input, std::int64_t first, st
 }
 
 // RN(w G / W) from exact pairs.
-__device__ __noinline__ inline double exact_share(double w, const DoubleDouble incoming,
-                                                  const DoubleDouble weight, bool to_float32) {
+ISOFOLD_DEVICE_OUT_OF_LINE inline double exact_share(double w, const DoubleDouble incoming,
+                                                     const DoubleDouble weight, bool to_float32) {
   return exact_quotient(product(exact_double(w), exact_pair(incoming)), exact_pair(weight),
                         gradient_format(to_float32));
 }
@@ -131,8 +132,8 @@ struct TeamAccumulators {
 // One of the sums over the span that begins in chunk `owner` and ends in `last`, exactly, by all threads of a
 // block: from the chunks' pairs where those are exact, else from their elements. Left in sums[0]; in step.
 template <BlockSum kWhich, class I, class Accumulator>
-__device__ __noinline__ void accumulate_span(const GradientPlan<I>& plan, std::int64_t owner,
-                                             std::int64_t last, TeamAccumulators<Accumulator>& sums) {
+ISOFOLD_DEVICE_OUT_OF_LINE void accumulate_span(const GradientPlan<I>& plan, std::int64_t owner,
+                                                std::int64_t last, TeamAccumulators<Accumulator>& sums) {
   const int lane = Team<kBlock>::lane();
   Accumulator mine;
   for (std::int64_t first = owner + 32 * Team<kBlock>::warp(); first <= last; first += kBlock) {

@@ -8,6 +8,7 @@
 #include "cuda/gradient_chunk.cuh"
 #include "cuda/gradient_spans.cuh"
 #include "cuda/gradient_write.cuh"
+#include "cuda/start_kernel.cuh"
 
 namespace isofold::cuda {
 
@@ -24,19 +25,20 @@ cudaError_t launch_gradient_kernels(const GradientPlan<I>& plan, cudaStream_t st
   const auto blocks = [](std::int64_t items, int a_block) {
     return static_cast<unsigned>((items + a_block - 1) / a_block);
   };
-  kernel<<<chunks, kBlock, kShared, stream>>>(plan);
+  start_kernel(kernel, chunks, kBlock, kShared, stream, plan);
   if (plan.chunks > 1) {
     const auto groups = static_cast<unsigned>(plan.chunks / kGradientGroup);
-    if (groups > 0) sum_groups<I, kMean><<<groups, kGradientGroup, 0, stream>>>(plan);
-    answer_spans<I, kMean><<<blocks(plan.chunks, kOwnersABlock), kBlock, 0, stream>>>(plan);
-    write_spans<I, kMean><<<chunks, kBlock, 0, stream>>>(plan);
+    if (groups > 0) start_kernel(sum_groups<I, kMean>, groups, kGradientGroup, 0, stream, plan);
+    start_kernel(answer_spans<I, kMean>, blocks(plan.chunks, kOwnersABlock), kBlock, 0, stream, plan);
+    start_kernel(write_spans<I, kMean>, chunks, kBlock, 0, stream, plan);
     if constexpr (I::kWeighted) {
       if (plan.values.data != nullptr) {
-        finish_spans<I><<<blocks(plan.chunks, kBlock), kBlock, 0, stream>>>(plan);
+        start_kernel(finish_spans<I>, blocks(plan.chunks, kBlock), kBlock, 0, stream, plan);
       }
     }
   }
-  if (plan.offsets != nullptr) refuse_rows<I><<<blocks(plan.rows, kBlock), kBlock, 0, stream>>>(plan);
+  if (plan.offsets != nullptr)
+    start_kernel(refuse_rows<I>, blocks(plan.rows, kBlock), kBlock, 0, stream, plan);
   return cudaGetLastError();
 }
 

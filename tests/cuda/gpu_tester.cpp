@@ -15,6 +15,7 @@
 
 #include "cuda/device_array.hpp"
 #include "cuda/gradient_checks.hpp"
+#include "cuda/gradient_streams.hpp"
 #include "cuda/huge_rows.hpp"
 #include "cuda/shapes.hpp"
 #include "cuda/stream_checks.hpp"
@@ -385,7 +386,9 @@ int main(int argc, char** argv) {
   if (streams) failures += check_streams();
   run_batches(batches, seed);
   run_long_rows(longest, only);
-  failures += check_gradients(batches, longest, seed, streams);
+  failures += check_refused_gradients() + check_hidden_ties(longest);
+  if (streams) failures += check_gradient_streams();
+  failures += check_gradient_batches(batches, seed) + check_gradients_of_long_rows(longest, seed);
   if (huge == "1") failures += check_huge_rows();
   std::printf(failures == 0 ? "PASS: GPU and CPU agree bit by bit\n" : "FAIL: %d disagreements\n", failures);
   return failures == 0 ? 0 : 1;

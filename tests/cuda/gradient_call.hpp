@@ -117,7 +117,7 @@ struct GradientCase {
   }
 };
 
-struct GradientAnswer {
+struct GradientFloats {
   HostFloats values;
   HostFloats weights;
 };
@@ -130,10 +130,10 @@ struct GradientAnswer {
   return starts;
 }
 
-[[nodiscard]] inline GradientAnswer gradient_on_cpu(const GradientCase& row,
+[[nodiscard]] inline GradientFloats gradient_on_cpu(const GradientCase& row,
                                                     const std::vector<std::uint8_t>& starts) {
   const auto size = [&](DataType type) { return type == DataType::none ? 0 : row.values.count; };
-  GradientAnswer answer{{row.out_values, size(row.out_values)}, {row.out_weights, size(row.out_weights)}};
+  GradientFloats answer{{row.out_values, size(row.out_values)}, {row.out_weights, size(row.out_weights)}};
   const isofold::Status status = isofold::isotonic_gradient(
       row.problem(), starts.data(), row.gradient.view(), {answer.values.output(), answer.weights.output()});
   if (!status.ok()) std::printf("%s: the CPU executor says %s\n", row.name.c_str(), status.message.c_str());

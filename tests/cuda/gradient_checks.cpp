@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "cuda/gradient_call.hpp"
-#include "cuda/gradient_streams.hpp"
 #include "cuda/shapes.hpp"
 #include "support/row_zoo.hpp"
 
@@ -40,7 +39,7 @@ bool same(const GradientCase& row, const char* which, const HostFloats& found, c
 
 int compare(const GradientCase& row) {
   const std::vector<std::uint8_t> starts = blocks_on_cpu(row);
-  const GradientAnswer expected = gradient_on_cpu(row, starts);
+  const GradientFloats expected = gradient_on_cpu(row, starts);
   const GradientOnDevice device(row, starts);
   if (!device.enqueue()) return 1;
   check_cuda(cudaDeviceSynchronize(), row.name.c_str());
@@ -73,7 +72,9 @@ void draw_settings(Random& random, GradientCase& row) {
   }
 }
 
-int check_batches(std::int64_t batches, std::uint64_t seed) {
+}  // namespace
+
+int check_gradient_batches(std::int64_t batches, std::uint64_t seed) {
   int failed = 0;
   std::int64_t rows_done = 0;
   const auto& families = value_families();
@@ -135,7 +136,7 @@ int check_batches(std::int64_t batches, std::uint64_t seed) {
   return failed;
 }
 
-int check_long_rows(std::int64_t longest, std::uint64_t seed) {
+int check_gradients_of_long_rows(std::int64_t longest, std::uint64_t seed) {
   int failed = 0;
   int done = 0;
   std::uint64_t draw = 0;
@@ -227,7 +228,7 @@ int check_hidden_ties(std::int64_t longest) {
 }
 
 // Rows that the fit has refused are one block each, and come out NaN; the others are as they would be alone.
-int check_refused() {
+int check_refused_gradients() {
   int failed = 0;
   for (const std::int64_t length : {5LL, 100LL, 4096LL, 9001LL}) {
     for (const bool both : {false, true}) {
@@ -245,7 +246,7 @@ int check_refused() {
       std::reverse(values.begin(), values.end());
       if (!both) batch.out_weights = DataType::none;
       std::vector<std::uint8_t> starts = blocks_on_cpu(batch);
-      const GradientAnswer clean = gradient_on_cpu(batch, starts);
+      const GradientFloats clean = gradient_on_cpu(batch, starts);
       std::vector<double> y = values;
       std::vector<double> w(values.size(), 2.0);
       y[static_cast<std::size_t>(length + length / 2)] = NAN;
@@ -281,7 +282,7 @@ int check_refused() {
   batch.offsets = {0, 10, 50, 90, 100};
   batch.name = "bad offsets";
   const std::vector<std::uint8_t> starts = blocks_on_cpu(batch);
-  const GradientAnswer clean = gradient_on_cpu(batch, starts);
+  const GradientFloats clean = gradient_on_cpu(batch, starts);
   batch.offsets = {0, 10, 50, 40, 90, 100};
   const GradientOnDevice device(batch, starts);
   if (!device.enqueue()) return failed + 1;
@@ -296,14 +297,6 @@ int check_refused() {
   }
   std::printf("gradients of refused rows\n");
   return failed;
-}
-
-}  // namespace
-
-int check_gradients(std::int64_t batches, std::int64_t longest, std::uint64_t seed, bool streams) {
-  int failed = check_refused() + check_hidden_ties(longest);
-  if (streams) failed += check_gradient_streams();
-  return failed + check_batches(batches, seed) + check_long_rows(longest, seed);
 }
 
 }  // namespace isofold_test

@@ -1,14 +1,19 @@
-// The gradient on the GPU against the CPU's, bit by bit: random ragged batches, long rows, sums that nothing
-// short of exact ones decides, refused rows, behaviour on streams.
+// The gradient on the GPU against the CPU's, bit by bit. Each check prints what fails and returns how much.
 #pragma once
 
 #include <cstdint>
 
 namespace isofold_test {
 
-// Prints what fails and returns how much. Rows of up to `longest` elements; `streams` leaves that part out
-// when false.
-[[nodiscard]] int check_gradients(std::int64_t batches, std::int64_t longest, std::uint64_t seed,
-                                  bool streams);
+// Random ragged and rectangular batches.
+[[nodiscard]] int check_gradient_batches(std::int64_t batches, std::uint64_t seed);
+
+// Rows of up to `longest` elements, of every shape.
+[[nodiscard]] int check_gradients_of_long_rows(std::int64_t longest, std::uint64_t seed);
+
+// Sums that nothing short of exact ones decides.
+[[nodiscard]] int check_hidden_ties(std::int64_t longest);
+
+[[nodiscard]] int check_refused_gradients();
 
 }  // namespace isofold_test

@@ -53,7 +53,7 @@ struct Streamed {
   Streamed& operator=(const Streamed&) = delete;
   ~Streamed() { cudaStreamDestroy(stream); }
 
-  [[nodiscard]] bool finished_as(const GradientAnswer& expected, const char* what) const {
+  [[nodiscard]] bool finished_as(const GradientFloats& expected, const char* what) const {
     check_cuda(cudaStreamSynchronize(stream), what);
     if (device.out_values.host().bytes == expected.values.bytes &&
         device.out_weights.host().bytes == expected.weights.bytes && scratch.margins_intact()) {
@@ -77,10 +77,10 @@ int check_gradient_streams() {
   int failed = 0;
   const GradientCase row = streamed_case(1);
   const std::vector<std::uint8_t> starts = blocks_on_cpu(row);
-  const GradientAnswer expected = gradient_on_cpu(row, starts);
+  const GradientFloats expected = gradient_on_cpu(row, starts);
   GradientCase other = streamed_case(1);
   other.gradient = streamed_case(9).gradient;
-  const GradientAnswer expected_other = gradient_on_cpu(other, starts);
+  const GradientFloats expected_other = gradient_on_cpu(other, starts);
 
   for (const bool own : {true, false}) {
     const Streamed call(row, starts, own);

@@ -14,6 +14,8 @@
 #define __global__
 #define __shared__ static
 #define __launch_bounds__(...)
+#define __grid_constant__
+#define __align__(bytes) __attribute__((aligned(bytes)))
 
 #define threadIdx (::simt::thread_index)
 #define blockIdx (::simt::block_index)
@@ -25,6 +27,11 @@ struct alignas(16) double2 {
   double x, y;
 };
 
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+
+using std::isfinite;
 template <class A, class B>
 constexpr std::common_type_t<A, B> min(A a, B b) {
   using T = std::common_type_t<A, B>;
@@ -71,6 +78,15 @@ inline float __fdividef(float a, float b) { return a / b; }
 inline float __fmaf_rn(float a, float b, float c) { return std::fmaf(a, b, c); }
 inline double __fma_rn(double a, double b, double c) { return std::fma(a, b, c); }
 
+// A one in every byte that differs.
+inline unsigned __vsetne4(unsigned a, unsigned b) {
+  unsigned result = 0;
+  for (int byte = 0; byte < 32; byte += 8) {
+    if (((a ^ b) >> byte & 0xffU) != 0) result |= 1U << byte;
+  }
+  return result;
+}
+
 // Memory.
 template <class T>
 T __ldcg(const T* address) {
@@ -93,6 +109,18 @@ template <class T, class U>
 T atomicAnd(T* address, U x) {
   const T old = *address;
   *address &= x;
+  return old;
+}
+template <class T, class U>
+T atomicMin(T* address, U x) {
+  const T old = *address;
+  *address = min(old, static_cast<T>(x));
+  return old;
+}
+template <class T, class U>
+T atomicMax(T* address, U x) {
+  const T old = *address;
+  *address = max(old, static_cast<T>(x));
   return old;
 }
 template <class T, class U>
@@ -151,23 +179,33 @@ T __shfl_xor_sync(unsigned mask, T mine, int step, int width = 32) {
   (void)width;
   return simt_from_lane(mask, mine, simt_lane() ^ step);
 }
-// Only ever asked of converged code here: one lane at a time is a fair answer.
+// Lanes may be asked for in any company: one at a time is a fair answer.
 inline unsigned __activemask() { return 1U << simt_lane(); }
 template <class T>
-unsigned __match_any_sync(unsigned mask, T) {
-  return mask;
+unsigned __match_any_sync(unsigned mask, T mine) {
+  std::uint64_t word = 0;
+  std::memcpy(&word, &mine, sizeof mine);
+  std::uint64_t all[32];
+  simt::meet(mask, word, all);
+  unsigned result = 0;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    if ((mask >> lane & 1U) != 0 && all[lane] == word) result |= 1U << lane;
+  }
+  return result;
 }
 
 // The runtime.
 using cudaStream_t = void*;
 using cudaError_t = int;
-enum : int { cudaSuccess = 0, cudaErrorMemoryAllocation = 2 };
+enum : int { cudaSuccess = 0, cudaErrorMemoryAllocation = 2, cudaErrorNotSupported = 801 };
 enum : int {
   cudaFuncAttributeMaxDynamicSharedMemorySize,
   cudaDevAttrMultiProcessorCount,
   cudaDevAttrMaxSharedMemoryPerBlockOptin
 };
-inline const char* cudaGetErrorString(cudaError_t) { return "out of memory"; }
+inline const char* cudaGetErrorString(cudaError_t error) {
+  return error == cudaErrorMemoryAllocation ? "out of memory" : "operation not supported";
+}
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) {
   *device = 0;
@@ -195,3 +233,19 @@ inline cudaError_t cudaMemsetAsync(void* memory, int value, std::size_t bytes, c
   std::memset(memory, value, bytes);
   return cudaSuccess;
 }
+
+// As tests use it, which hold "device" arrays.
+enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost };
+inline cudaError_t cudaMalloc(void** memory, std::size_t bytes) {
+  return cudaMallocAsync(memory, bytes, nullptr);
+}
+inline cudaError_t cudaFree(void* memory) { return cudaFreeAsync(memory, nullptr); }
+inline cudaError_t cudaMemcpy(void* to, const void* from, std::size_t bytes, cudaMemcpyKind) {
+  std::memcpy(to, from, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaMemset(void* memory, int value, std::size_t bytes) {
+  std::memset(memory, value, bytes);
+  return cudaSuccess;
+}
+inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
