@@ -35,7 +35,7 @@ def test_the_least_time_of_a_cell_counts(tmp_path: Path) -> None:
     output += SHORT.format(family="noise", n=1000, rows=10000, ms=0.1)
     code, table, markdown = compare(tmp_path, [figure("noise", 10000, 1000, 0.14)], output)
     assert code == 0
-    assert table.splitlines()[1].split() == "noise 10,000 x 1,000 0.1400 4.67 0.1000 3.33 1.40".split()
+    assert " ".join(table.splitlines()[1].split()) == "noise 10,000 x 1,000 0.1400 4.67 0.1000 3.33 1.40"
     assert "1 cells: 1 within 1.5 times the prototype, 0 above, 0 missing." in markdown
     code, table, _ = compare(tmp_path, [figure("noise", 10000, 1000, 0.16)], output)
     assert code == 1
