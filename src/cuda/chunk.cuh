@@ -141,7 +141,7 @@ struct LightPoint {
   double total;
 };
 __device__ inline bool light_vertex(const LightPoint& a, const LightPoint& b, const LightPoint& d) {
-  return compare_products(d.total - b.total, b.index - a.index, b.total - a.total, d.index - b.index) > 0;
+  return product_above(d.total - b.total, b.index - a.index, b.total - a.total, d.index - b.index);
 }
 
 template <class E, int Size>
@@ -168,6 +168,10 @@ ISOFOLD_DEVICE_OUT_OF_LINE bool undecided_vertex(const E row, const Point a, con
 
 template <class E>
 __device__ bool certified_vertex(const E& row, const Point& a, const Point& b, const Point& d) {
+  if constexpr (!kCertified) {
+    return difference(a.weight, b.weight).value * difference(b.total, d.total).value >
+           difference(a.total, b.total).value * difference(b.weight, d.weight).value;
+  }
   const Turn turn = turn_in_doubles(a, b, d);
   return turn == Turn::undecided ? undecided_vertex(row, a, b, d) : turn == Turn::up;
 }
@@ -216,8 +220,9 @@ struct BitTracker<float> {
   std::uint32_t mantissas = 0;
   __device__ void see(float value) {
     const std::uint32_t twice = __float_as_uint(value) << 1;
-    smallest = min(smallest, twice - 1);
     largest = max(largest, twice);
+    if constexpr (!kCertified) return;
+    smallest = min(smallest, twice - 1);
     mantissas |= twice;
   }
   template <class AnyTeam>
@@ -249,8 +254,9 @@ struct BitTracker<double> {
   unsigned long long mantissas = 0;
   __device__ void see(double value) {
     const unsigned long long twice = static_cast<unsigned long long>(__double_as_longlong(value)) << 1;
-    smallest = min(smallest, twice - 1);
     largest = max(largest, twice);
+    if constexpr (!kCertified) return;
+    smallest = min(smallest, twice - 1);
     mantissas |= twice;
   }
   template <class AnyTeam>

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "cuda/certified.cuh"
 #include "exact/long_accumulator.hpp"
 #include "exact/rounded_quotient.hpp"
 #include "geometry/turn.hpp"
@@ -97,6 +98,7 @@ template <class E>
 ISOFOLD_DEVICE_OUT_OF_LINE double certified_mean(const E row, std::int64_t a, std::int64_t b,
                                                  const CertifiedSum total, const CertifiedSum weight,
                                                  Format format) {
+  if constexpr (!kCertified) return round_to(total.value.high / weight.value.high, format);
   return rounded_quotient(total, weight, format, [&] { return exact_mean(row, a, b, format); });
 }
 
@@ -106,6 +108,7 @@ ISOFOLD_DEVICE_OUT_OF_LINE double certified_mean(const E row, std::int64_t a, st
 __device__ inline double exact_doubles_mean(double total, double count, bool to_float32) {
   const double quotient = total / count;
   if (!to_float32) return quotient + 0.0;
+  if constexpr (!kCertified) return static_cast<double>(static_cast<float>(quotient));
   const bool subnormal = !(fabs(quotient) >= 0x1p-125);
   if ((__double2loint(quotient) & 0x1fffffff) == 0x10000000 || subnormal) {
     const float below = __double2float_rd(quotient);

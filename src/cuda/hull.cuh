@@ -107,7 +107,7 @@ __device__ std::uint32_t exact_tile_chain(const Chunk<E, Size>& chunk, std::uint
       },
       [](const LightEdge& a, const LightEdge& b) { return LightEdge{a.count + b.count, a.total + b.total}; },
       [](const LightEdge& ab, const LightEdge& bd, int, int, int) {
-        return compare_products(bd.total, ab.count, ab.total, bd.count) > 0;
+        return product_above(bd.total, ab.count, ab.total, bd.count);
       });
 }
 

@@ -61,7 +61,7 @@ __device__ inline int pool_row(const LaneRow& row) {
   double below_sum = 0;
   int below_start = 0;
   for (;;) {
-    if (below > 0 && compare_products(sum, start - below_start, below_sum, next - start) <= 0) {
+    if (below > 0 && !product_above(sum, start - below_start, below_sum, next - start)) {
       start = below_start;
       sum += below_sum;
       --below;

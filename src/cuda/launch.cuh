@@ -13,7 +13,7 @@
 #include "cuda/long_rows.cuh"
 #include "cuda/scratch.cuh"
 #include "cuda/short_rows.cuh"
-#include "cuda/sparse_chunks.cuh"
+#include "cuda/filter_chunks.cuh"
 #include "cuda/sparse_rows.cuh"
 #include "cuda/start_kernel.cuh"
 

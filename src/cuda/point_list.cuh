@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "cuda/certified.cuh"
 #include "cuda/team.cuh"
 #include "geometry/turn.hpp"
 
@@ -126,6 +127,7 @@ __device__ Turn quick_turn(double w_ab, double s_ab, double w_bd, double s_bd, c
                             2 * s_error * w_error + 2 * kUnitRoundoff * (fabs(rise) + fabs(fall))) +
                        0x1p-1070;
   const double determinant = rise - fall;
+  if constexpr (!kCertified) return determinant > 0 ? Turn::up : Turn::down_or_straight;
   if (determinant > bound) return Turn::up;
   if (determinant < -bound) return Turn::down_or_straight;
   return Turn::undecided;

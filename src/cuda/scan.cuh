@@ -76,6 +76,7 @@ struct FloatUnit {
   std::uint32_t smallest = ~0U;  // of 2 |bits| - 1, which makes zero the largest
   std::uint32_t mantissas = 0;
   __device__ void see(float value) {
+    if constexpr (!kCertified) return;
     const std::uint32_t bits = __float_as_uint(value);
     smallest = min(smallest, 2 * bits - 1);
     mantissas |= bits;
@@ -85,7 +86,10 @@ struct FloatUnit {
     const int field = max(static_cast<int>((smallest + 1) >> 24), 1);
     return field - 150 + trailing_zeros((mantissas & 0x7fffffU) | 0x800000U);
   }
-  __device__ int unit_of_warp() const { return FloatUnit{warp_min(smallest), warp_or(mantissas)}.unit(); }
+  __device__ int unit_of_warp() const {
+    if constexpr (!kCertified) return UnitTracker::kNone;
+    return FloatUnit{warp_min(smallest), warp_or(mantissas)}.unit();
+  }
 };
 
 // Sums and depth of a tile of floats. With c near the mean, d_k = y_k - c and D = sum |d_k|, u = 2^-24: every

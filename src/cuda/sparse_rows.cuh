@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "cuda/plan.cuh"
-#include "cuda/sparse_chunks.cuh"
+#include "cuda/filter_chunks.cuh"
 #include "cuda/write.cuh"
 
 namespace isofold::cuda {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstring>
 #include <string>
 #include <vector>
 
@@ -129,6 +130,24 @@ TEST_F(Fits, BoundsTypesAlignment) {
           row.name += to == DataType::float32 ? ", to float32" : ", to float64";
           EXPECT_TRUE(same_fit(row, fit_on_device(row, to), fit_on_cpu(row, to))) << "shift " << row.shift;
         }
+      }
+    }
+  }
+}
+
+// The filter's heights run in floats, whose range is less than that of values, weights and their products.
+TEST_F(Fits, ScalesBeyondFloats) {
+  for (const int exponent :
+       {-1000, -160, -148, -120, 100, 119, 122, 123, 124, 125, 126, 127, 128, 130, 160, 900}) {
+    for (const char* shape : {"noise", "decimals", "steep_noise"}) {
+      for (const auto weighting : {Weights::none, Weights::float32, Weights::float64}) {
+        FitCase row = shape_case(shape, 40, 500, DataType::float64, weighting, 5);
+        std::vector<double> scaled(row.values.bytes.size() / sizeof(double));
+        std::memcpy(scaled.data(), row.values.bytes.data(), row.values.bytes.size());
+        for (double& value : scaled) value = std::ldexp(value, exponent);
+        row.values = {DataType::float64, scaled};
+        row.name += ", times 2^" + std::to_string(exponent);
+        EXPECT_TRUE(fits_agree(row));
       }
     }
   }
