@@ -8,12 +8,12 @@
 
 #include "cuda/classify.cuh"
 #include "cuda/edges.cuh"
+#include "cuda/filter_chunks.cuh"
 #include "cuda/lane_rows.cuh"
 #include "cuda/long_fit.cuh"
 #include "cuda/long_rows.cuh"
 #include "cuda/scratch.cuh"
 #include "cuda/short_rows.cuh"
-#include "cuda/filter_chunks.cuh"
 #include "cuda/sparse_rows.cuh"
 #include "cuda/start_kernel.cuh"
 

@@ -4,8 +4,8 @@
 
 #include <cstdint>
 
-#include "cuda/plan.cuh"
 #include "cuda/filter_chunks.cuh"
+#include "cuda/plan.cuh"
 #include "cuda/write.cuh"
 
 namespace isofold::cuda {
