@@ -9,32 +9,6 @@
 
 namespace isofold::cuda {
 
-// Extremes over a warp, in all lanes.
-__device__ inline unsigned warp_least(unsigned x) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_min_sync(0xffffffffU, x);
-#else
-  for (int step = 1; step < 32; step *= 2) x = min(x, __shfl_xor_sync(0xffffffffU, x, step));
-  return x;
-#endif
-}
-__device__ inline unsigned warp_most(unsigned x) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_max_sync(0xffffffffU, x);
-#else
-  for (int step = 1; step < 32; step *= 2) x = max(x, __shfl_xor_sync(0xffffffffU, x, step));
-  return x;
-#endif
-}
-__device__ inline unsigned warp_any(unsigned x) {
-#if __CUDA_ARCH__ >= 800
-  return __reduce_or_sync(0xffffffffU, x);
-#else
-  for (int step = 1; step < 32; step *= 2) x |= __shfl_xor_sync(0xffffffffU, x, step);
-  return x;
-#endif
-}
-
 // A block of threads' findings, in shared memory. Least, most and union do not depend on the order they are
 // formed in.
 struct TermBits {
@@ -81,10 +55,10 @@ struct TermTracker {
 
   // Adds the warp's findings to the block's.
   __device__ void leave(TermBits& all) const {
-    const unsigned least = warp_least(smallest);
-    const unsigned most = warp_most(largest);
-    const unsigned bits = warp_any(mantissas);
-    const unsigned low_bits = kSingle ? 0U : warp_any(low_mantissas);
+    const unsigned least = warp_min(smallest);
+    const unsigned most = warp_max(largest);
+    const unsigned bits = warp_or(mantissas);
+    const unsigned low_bits = kSingle ? 0U : warp_or(low_mantissas);
     if (threadIdx.x % 32 != 0) return;
     atomicMin(&all.smallest, least);
     atomicMax(&all.largest, most);

@@ -104,13 +104,7 @@ __device__ void write_sorted(const Plan<E>& plan, std::int64_t base, const Slot<
       }
     });
   };
-  if (output.fit != nullptr) {
-    if (output.to_float32 != 0) {
-      write_fit(static_cast<float*>(output.fit));
-    } else {
-      write_fit(static_cast<double*>(output.fit));
-    }
-  }
+  with_fit(output, write_fit);
   if (output.block_starts != nullptr) {
     write_fours<kBlock>(output.block_starts + base, length, [&](int i, std::uint8_t(&four)[4]) {
       const std::uint32_t bits = slot.places[i / kTile] >> (i % kTile);

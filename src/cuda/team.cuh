@@ -30,6 +30,14 @@ __device__ inline std::uint32_t warp_min(std::uint32_t x) {
   return x;
 #endif
 }
+__device__ inline std::uint32_t warp_max(std::uint32_t x) {
+#if __CUDA_ARCH__ >= 800
+  return __reduce_max_sync(0xffffffffU, x);
+#else
+  for (int step = 1; step < 32; step *= 2) x = max(x, __shfl_xor_sync(0xffffffffU, x, step));
+  return x;
+#endif
+}
 __device__ inline int warp_sum(int x) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_add_sync(0xffffffffU, x);

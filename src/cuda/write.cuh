@@ -21,6 +21,17 @@ __device__ inline void store_fit(const Output& output, std::int64_t at, double v
   }
 }
 
+// Calls `use` with the fit's memory, by its type.
+template <class Use>
+__device__ void with_fit(const Output& output, Use use) {
+  if (output.fit == nullptr) return;
+  if (output.to_float32 != 0) {
+    use(static_cast<float*>(output.fit));
+  } else {
+    use(static_cast<double*>(output.fit));
+  }
+}
+
 // Which edge an element lies under, and that edge's value.
 template <class Count>
 struct EdgeLookup {
@@ -79,13 +90,7 @@ __device__ void write_edges(const EdgeLookup<Count>& edges, const Output& output
       }
     });
   };
-  if (output.fit != nullptr) {
-    if (output.to_float32 != 0) {
-      write_fit(static_cast<float*>(output.fit));
-    } else {
-      write_fit(static_cast<double*>(output.fit));
-    }
-  }
+  with_fit(output, write_fit);
   if (output.block_starts != nullptr) {
     write_fours<Size>(output.block_starts + base, length, [&](int i, std::uint8_t(&four)[4]) {
       const std::uint32_t bits = edges.mask[i / kTile] >> (i % kTile);
