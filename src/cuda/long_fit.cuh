@@ -141,9 +141,16 @@ struct ChunkFit {
   __device__ bool dense() const { return alive && record.count == 0 && record.sorted == 0; }
 };
 
+// Blocks of the light kernel that a multiprocessor is to hold at once: Turing's has 1,024 threads in all.
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+inline constexpr int kLightResident = 4;
+#else
+inline constexpr int kLightResident = 6;
+#endif
+
 // All chunks but the dense ones: a block each.
 template <class E>
-__global__ void __launch_bounds__(kBlock, 6) write_chunks(const Plan<E> plan) {
+__global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Plan<E> plan) {
   __shared__ ListedShared shared;
   const Team<kBlock> team{&shared.team};
   const std::int64_t id = blockIdx.x;
