@@ -3,7 +3,8 @@
 #
 # On a machine with a GPU: builds the CUDA executor for it (a C++ compiler, CMake and the CUDA toolkit are all that is
 # needed), compares it with the CPU executor bit by bit, runs compute-sanitizer on a small set, times it, and writes
-# bench/results/gpu-<date>.json. --huge: rows of up to 1e10 elements too, judged block by block (100 GB of device memory).
+# bench/results/gpu-<date>.json, beside it the times without certification. --huge: rows of up to 1e10 elements too,
+# judged block by block (100 GB of device memory).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,7 +24,8 @@ done
 generator=()
 if command -v ninja >/dev/null; then generator=(-G Ninja); fi
 cmake -S . -B "$build" "${generator[@]}" -DCMAKE_BUILD_TYPE=Release -DISOFOLD_CUDA=ON -DCMAKE_CUDA_ARCHITECTURES=native \
-  -DISOFOLD_BUILD_TESTS=OFF -DISOFOLD_BUILD_GPU_TESTS=ON -DISOFOLD_CURVES=OFF -DISOFOLD_INSTALL=OFF
+  -DISOFOLD_BUILD_TESTS=OFF -DISOFOLD_BUILD_GPU_TESTS=ON -DISOFOLD_CURVES=OFF -DISOFOLD_INSTALL=OFF \
+  -DISOFOLD_BUILD_UNCERTIFIED="$((1 - tests_only))"
 cmake --build "$build" -j "$(nproc)"
 
 tester="$build/tests/cuda/gpu_tester"
@@ -39,3 +41,6 @@ mkdir -p bench/results
 result="bench/results/gpu-$(date +%F).json"
 "$build/tests/cuda/time_gpu" --json "$result" --commit "${ISOFOLD_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}"
 echo "wrote $result"
+# The same without certification: what that costs. Not exact, and a search on near ties might not end.
+timeout 300 "$build/tests/cuda/time_gpu_uncertified" --cells table --gradients 0 --json "${result%.json}-uncertified.json" ||
+  echo "time_gpu_uncertified did not finish: what certification costs is not known" >&2

@@ -1,5 +1,5 @@
-// The first kernel for long rows: a warp scans each chunk. Where few points can be vertices it stores the
-// hull; the other chunks are left to the blocks of long_rows.cuh.
+// The first two kernels for long rows: warps scan their groups, then a warp filters each chunk and stores its
+// hull where few points can be vertices or the values never fall; the rest is left to long_rows.cuh.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ inline constexpr int kScanWarps = 8;  // of a block
 inline constexpr int kFilterWarps = 4;
 inline constexpr int kGroupsAWarp = 4;  // that a warp scans one after the other: half a chunk
 
-// What the scan leaves for the filter, a tile and a group.
 template <class E>
 struct alignas(16) ScanShared {
   Stage<E> warps[kScanWarps];
 };
 
+// Leaves for the filter what it found, by tile and by group.
 template <class E>
 __global__ void __launch_bounds__(32 * kScanWarps, 3) scan_groups(const Plan<E> plan) {
   unsigned char* memory = dynamic_shared();
@@ -152,14 +152,14 @@ __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShare
     if constexpr (E::kWeighted) scanned[group].weight = {plan.tile_weights[at], plan.tile_weight_lows[at]};
     scanned[group].depth = plan.tile_depths[at];
   }
-  chunk.facts = facts_of_groups(plan.group_facts + id * kGroups, (length + kGroup - 1) / kGroup);
+  const int groups = (length + kGroup - 1) / kGroup;
+  chunk.facts = facts_of_groups(plan.group_facts + id * kGroups, groups);
 #pragma unroll
   for (int group = 0; group < kGroups; ++group) {
     const int tile = group * kGroupTiles + lane;
     if (tile < chunk.tiles()) scratch.set_tile(tile, scanned[group]);
   }
   __syncwarp();
-  const int groups = (length + kGroup - 1) / kGroup;
   const bool worth = worth_filtering<E>(chunk.facts, length);
   const int count = worth ? find_sparse_hull(chunk) : 0;
   const bool sorted =

@@ -138,11 +138,6 @@ struct LongRowPlace {
 // Long rows and their chunks are counted by one atomic, so that both rise together.
 inline constexpr int kChunkBits = 40;
 template <class E>
-__device__ std::int64_t long_row_count(const Plan<E>& plan) {
-  return plan.offsets == nullptr ? plan.rows : static_cast<std::int64_t>(plan.counts[kClasses] >> kChunkBits);
-}
-
-template <class E>
 __device__ LongRowPlace long_row(const Plan<E>& plan, std::int64_t number) {
   if (plan.offsets == nullptr) {
     const std::int64_t chunks = (plan.row_length + kLongChunk - 1) / kLongChunk;

@@ -17,7 +17,7 @@ struct RowShared {
 };
 
 // Rows of equal length stand one after the other: the block carries them in and out together, so that
-// neighbouring threads touch neighbouring elements however short the rows are.
+// neighbouring threads touch neighbouring elements however short the rows are. Teams of less than a warp.
 template <class E, int Size>
 __device__ void fit_short_rectangle(const Plan<E>& plan, RowShared<E, Size>& shared, const Team<Size>& team) {
   const std::int64_t first_row = static_cast<std::int64_t>(blockIdx.x) * Team<Size>::kTeams;
@@ -53,9 +53,7 @@ __device__ void fit_short_rectangle(const Plan<E>& plan, RowShared<E, Size>& sha
   bool totals = false;  // the fit is where the running totals were
   if (own < rows) {
     Chunk<E, Size> chunk{&storage, plan.elements.from(begin), 0, length};
-    HullScratch<E, Size>* scratch = nullptr;
-    if constexpr (Size >= 32) scratch = &shared.hull;
-    const ChunkFacts facts = solve_staged_chunk<E, Size>(chunk, team, scratch);
+    const ChunkFacts facts = solve_staged_chunk<E, Size>(chunk, team, nullptr);
     refused = !facts.allowed;
     if (refused) {
       write_refused<Size>(plan.output, begin, length, true);
