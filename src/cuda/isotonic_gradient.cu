@@ -5,6 +5,7 @@
 #include <string>
 
 #include "cuda/cuda.hpp"
+#include "cuda/device_call.hpp"
 #include "cuda/gradient_plan.cuh"
 
 namespace isofold::cuda {
@@ -17,12 +18,6 @@ std::int64_t gradient_shared_bytes();
 namespace {
 
 constexpr std::int64_t kMostChunks = (std::int64_t{1} << 31) - 1;
-
-Status gradient_failed(cudaError_t error, const char* what) {
-  const StatusCode code =
-      error == cudaErrorMemoryAllocation ? StatusCode::out_of_memory : StatusCode::device_error;
-  return {code, std::string(what) + ": " + cudaGetErrorString(error), -1, -1};
-}
 
 Status not_taken(const char* what) {
   return {StatusCode::unsupported, std::string(what) + ": the CUDA executor takes float32 and float64", -1,
@@ -43,13 +38,9 @@ std::int64_t chunks_of(const IsotonicProblem& problem) {
 
 // Places the scratch of `chunks` chunks in `memory`, and returns its size; with none, only that.
 template <class I>
-std::int64_t place_gradient_scratch(GradientPlan<I>& plan, unsigned char* memory) {
-  std::int64_t used = 0;
-  const auto take = [&]<class T>(T*& array, std::int64_t count) {
-    constexpr std::int64_t kAlignment = 256;
-    array = memory == nullptr ? nullptr : reinterpret_cast<T*>(memory + used);
-    used += (count * static_cast<std::int64_t>(sizeof(T)) + kAlignment - 1) / kAlignment * kAlignment;
-  };
+std::int64_t place_gradient_scratch(GradientPlan<I>& plan, void* memory) {
+  Carver carver(memory);
+  const auto take = [&]<class T>(T*& array, std::int64_t count) { array = carver.take<T>(count); };
   const std::int64_t chunks = plan.chunks;
   take(plan.pieces, chunks);
   take(plan.groups, chunks / kGradientGroup);
@@ -58,30 +49,13 @@ std::int64_t place_gradient_scratch(GradientPlan<I>& plan, unsigned char* memory
   take(plan.head_unfinished, chunks);
   take(plan.tail_unfinished, chunks);
   take(plan.span_unfinished, chunks);
-  return used;
+  return carver.used();
 }
 
 std::int64_t scratch_bytes(const IsotonicProblem& problem) {
   GradientPlan<GradientInput<float, Unweighted, float>> plan{};  // the types do not matter
   plan.chunks = chunks_of(problem);
   return place_gradient_scratch(plan, nullptr);
-}
-
-template <class I>
-Status check_gradient_device() {
-  int device = 0;
-  int available = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  }
-  if (error != cudaSuccess) return gradient_failed(error, "CUDA device");
-  if (available >= gradient_shared_bytes<I>()) return {};
-  return {StatusCode::unsupported,
-          "this GPU gives a block " + std::to_string(available) +
-              " bytes of shared memory; gradients of these types need " +
-              std::to_string(gradient_shared_bytes<I>()),
-          -1, -1};
 }
 
 struct GradientCall {
@@ -154,29 +128,12 @@ Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* blo
   }
   auto* stream = static_cast<cudaStream_t>(executor.stream);
   return with_gradient_plan({problem, block_starts, gradient, out}, [&]<class I>(GradientPlan<I> plan) {
-    if (Status status = check_gradient_device<I>(); !status.ok()) return status;
-    const std::int64_t bytes = scratch_bytes(problem);
-    void* scratch = executor.scratch;
-    if (scratch != nullptr && executor.scratch_bytes < bytes) {
-      return Status{StatusCode::invalid_argument,
-                    "scratch: " + std::to_string(bytes) + " bytes are needed, and scratch_bytes is " +
-                        std::to_string(executor.scratch_bytes),
-                    -1, -1};
-    }
-    const bool owned = scratch == nullptr;
-    if (owned) {
-      if (const cudaError_t error = cudaMallocAsync(&scratch, static_cast<std::size_t>(bytes), stream);
-          error != cudaSuccess) {
-        return gradient_failed(error, "device scratch");
-      }
-    }
-    place_gradient_scratch(plan, static_cast<unsigned char*>(scratch));
-    const cudaError_t error = launch_isotonic_gradient(plan, stream);
-    if (owned) {
-      const cudaError_t freed = cudaFreeAsync(scratch, stream);
-      if (error == cudaSuccess && freed != cudaSuccess) return gradient_failed(freed, "device scratch");
-    }
-    return error == cudaSuccess ? Status{} : gradient_failed(error, "isotonic gradient on the device");
+    if (Status status = check_device(gradient_shared_bytes<I>(), "gradients"); !status.ok()) return status;
+    return with_scratch(executor, scratch_bytes(problem), [&](void* scratch) -> Status {
+      place_gradient_scratch(plan, scratch);
+      const cudaError_t error = launch_isotonic_gradient(plan, stream);
+      return error == cudaSuccess ? Status{} : failed(error, "isotonic gradient on the device");
+    });
   });
 }
 

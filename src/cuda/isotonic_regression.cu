@@ -3,6 +3,7 @@
 #include <string>
 
 #include "cuda/cuda.hpp"
+#include "cuda/device_call.hpp"
 #include "cuda/plan.cuh"
 #include "cuda/ties.cuh"
 
@@ -18,31 +19,7 @@ cudaError_t launch_isotonic_regression(const Plan<E>& plan, std::int64_t zeroed,
 
 namespace {
 
-Status failed(cudaError_t error, const char* what) {
-  const StatusCode code =
-      error == cudaErrorMemoryAllocation ? StatusCode::out_of_memory : StatusCode::device_error;
-  return {code, std::string(what) + ": " + cudaGetErrorString(error), -1, -1};
-}
-
 Status unsupported(const char* what) { return {StatusCode::unsupported, what, -1, -1}; }
-
-// Whether the current device can run the kernels of these types at all.
-template <class E>
-Status check_device() {
-  int device = 0;
-  int available = 0;
-  cudaError_t error = cudaGetDevice(&device);
-  if (error == cudaSuccess) {
-    error = cudaDeviceGetAttribute(&available, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
-  }
-  if (error != cudaSuccess) return failed(error, "CUDA device");
-  if (available >= shared_bytes<E>()) return {};
-  return {StatusCode::unsupported,
-          "this GPU gives a block " + std::to_string(available) +
-              " bytes of shared memory; values and weights of " + "these types need " +
-              std::to_string(shared_bytes<E>()),
-          -1, -1};
-}
 
 Format output_format(DataType type) { return type == DataType::float32 ? kFloat32 : kFloat64; }
 
@@ -94,32 +71,6 @@ Status with_plan(const IsotonicProblem& problem, const IsotonicFit& out, Use use
   }
 }
 
-// Calls `use` with `bytes` of device memory: the caller's, or some allocated in stream order.
-template <class Use>
-Status with_scratch(const Executor& executor, std::int64_t bytes, Use use) {
-  auto* stream = static_cast<cudaStream_t>(executor.stream);
-  void* scratch = executor.scratch;
-  if (scratch != nullptr && executor.scratch_bytes < bytes) {
-    return {StatusCode::invalid_argument,
-            "scratch: " + std::to_string(bytes) + " bytes are needed, and scratch_bytes is " +
-                std::to_string(executor.scratch_bytes),
-            -1, -1};
-  }
-  const bool owned = scratch == nullptr && bytes > 0;
-  if (owned) {
-    if (const cudaError_t error = cudaMallocAsync(&scratch, static_cast<std::size_t>(bytes), stream);
-        error != cudaSuccess) {
-      return failed(error, "device scratch");
-    }
-  }
-  Status status = use(scratch);
-  if (owned) {
-    const cudaError_t freed = cudaFreeAsync(scratch, stream);
-    if (status.ok() && freed != cudaSuccess) return failed(freed, "device scratch");
-  }
-  return status;
-}
-
 Status untied_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
   return with_plan(problem, {}, [&](auto plan) -> Status {
     std::int64_t zeroed = 0;
@@ -130,7 +81,7 @@ Status untied_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
 
 Status fit_untied(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
   return with_plan(problem, out, [&]<class E>(Plan<E> plan) -> Status {
-    if (Status status = check_device<E>(); !status.ok()) return status;
+    if (Status status = check_device(shared_bytes<E>(), "values and weights"); !status.ok()) return status;
     std::int64_t zeroed = 0;
     const std::int64_t bytes = place_scratch(plan, nullptr, &zeroed);
     return with_scratch(executor, bytes, [&](void* scratch) -> Status {

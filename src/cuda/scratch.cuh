@@ -4,28 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "cuda/device_call.hpp"
 #include "cuda/plan.cuh"
 
 namespace isofold::cuda {
-
-// Hands out aligned pieces of a block of memory, or only counts them when there is none.
-class Carver {
- public:
-  explicit Carver(void* memory) : base_(static_cast<unsigned char*>(memory)) {}
-
-  template <class T>
-  T* take(std::int64_t count) {
-    constexpr std::int64_t kAlignment = 256;
-    T* result = base_ == nullptr ? nullptr : reinterpret_cast<T*>(base_ + used_);
-    used_ += (count * static_cast<std::int64_t>(sizeof(T)) + kAlignment - 1) / kAlignment * kAlignment;
-    return result;
-  }
-  [[nodiscard]] std::int64_t used() const { return used_; }
-
- private:
-  unsigned char* base_;
-  std::int64_t used_ = 0;
-};
 
 // Rows that a class of short rows can have: of a rectangle, all or none.
 template <class E>
