@@ -24,6 +24,14 @@ def exact_sum(*terms: Float64Array) -> float:
     return math.fsum(itertools.chain.from_iterable(pieces))
 
 
+def weighted_values(weights: Float64Array, values: Float64Array) -> Float64Array:
+    """Their products, zero only where a factor is: what underflows becomes the least number above zero."""
+    products = weights * values
+    lost = (products == 0) & (weights != 0) & (values != 0)
+    products[lost] = np.copysign(np.nextafter(0.0, 1.0), values[lost])
+    return products
+
+
 def scaled_weights(weights: Float64Array) -> tuple[Float64Array, int]:
     """Weights times 2^-exponent, the largest then in [0.5, 1): a mean is the same, and no sum overflows.
 

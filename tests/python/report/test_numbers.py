@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from isofold.calibration import (
@@ -135,6 +135,7 @@ def exact_segment(rows: list[Any], side: int) -> dict[str, Fraction]:
 
 
 @given(ROWS)
+@example([(0.0, 0.0, 0.0, 0.0, "a"), (0.0, 0.0, 5e-324, 1.0, "a")])  # half of it is not a number
 def test_segments_in_rational_arithmetic(rows: list[Any]) -> None:
     table = data_of(rows)["segments"]
     kept = [row for row in rows if row[3] > 0]

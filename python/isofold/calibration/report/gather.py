@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from isofold._arrays import thread_count
 from isofold.calibration._inputs import Observations, as_column, collect, collect_kept
 from isofold.calibration._segment_keys import KeyColumn, encode
-from isofold.calibration._sums import exact_sum, scaled_weights, weighted_mean
+from isofold.calibration._sums import exact_sum, scaled_weights, weighted_mean, weighted_values
 from isofold.calibration.corp import brier_decomposition
 from isofold.calibration.metrics import log_loss
 from isofold.calibration.reliability import expected_calibration_error
@@ -26,7 +26,7 @@ Drift = Mapping[str, Mapping[str, float]]
 
 def _predicted_over_observed(rows: Observations) -> float:
     weights = np.ones(len(rows)) if rows.weights is None else scaled_weights(rows.weights)[0]
-    predicted, observed = exact_sum(weights * rows.scores), exact_sum(weights * rows.labels)
+    predicted, observed = exact_sum(weighted_values(weights, rows.scores)), exact_sum(weights * rows.labels)
     if observed == 0.0:
         return 1.0 if predicted == 0.0 else float("inf")
     return predicted / observed

@@ -14,7 +14,7 @@ from isofold import _native
 from isofold._ties import tie_groups
 from isofold.calibration._inputs import Float64Array
 from isofold.calibration._segment_keys import NULL, KeyColumn
-from isofold.calibration._sums import exact_sum, scaled_weights
+from isofold.calibration._sums import exact_sum, scaled_weights, weighted_values
 from isofold.calibration.segments import find_segments
 
 MISSING = "(missing)"
@@ -93,7 +93,7 @@ def _measure_side(
     bounds = [slice(a, b) for a, b in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)]
     gained = (p - recalibrated) * ((p - y) + (recalibrated - y))
     return _Side(
-        predicted=_sums(w * p, bounds),
+        predicted=_sums(weighted_values(w, p), bounds),
         gained=np.maximum(_sums(w * gained, bounds), 0.0),
         variance=_sums(w * w * p * (1.0 - p), bounds),
     )
