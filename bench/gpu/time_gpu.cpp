@@ -1,9 +1,10 @@
 // Times the CUDA executor beside a device copy of its input, in one run: medians and quartiles of event
 // times, outputs and scratch allocated before. Prints a table and, with --json FILE, writes the figures.
 //
-//   time_gpu [--json FILE] [--shapes A,B,...] [--cells all|table] [--fits 0] [--gradients 0] [--repeats N]
-//            [--largest N] [--commit ID]
+//   time_gpu [--json FILE] [--shapes A,B,...] [--sizes 1000x10000,...] [--cells all|table] [--fits 0]
+//            [--gradients 0] [--repeats N] [--largest N] [--commit ID]
 //
+// --sizes: rows x length, of a ragged batch rows x longest.
 // --cells table: only the float32 fits that scripts/compare_gpu.py compares.
 #include <cuda_runtime.h>
 
@@ -80,6 +81,7 @@ struct Work {
 struct Options {
   std::string json;
   std::vector<std::string> shapes;
+  std::vector<std::string> sizes;
   std::string commit = "unknown";
   int repeats = 20;
   std::int64_t largest = 200000000;
@@ -88,7 +90,11 @@ struct Options {
   bool table_only = false;
 
   [[nodiscard]] bool wanted(const Work& work) const {
-    if (!shapes.empty() && std::find(shapes.begin(), shapes.end(), work.shape) == shapes.end()) return false;
+    const auto unlisted = [](const std::vector<std::string>& names, const std::string& name) {
+      return !names.empty() && std::find(names.begin(), names.end(), name) == names.end();
+    };
+    if (unlisted(shapes, work.shape)) return false;
+    if (unlisted(sizes, std::to_string(work.rows) + "x" + std::to_string(work.length))) return false;
     return work.ragged || work.rows * work.length <= largest;
   }
 };
@@ -356,6 +362,7 @@ int main(int argc, char** argv) {
     if (option == "--json") options.json = argv[i + 1];
     if (option == "--shapes") options.shapes = names_in(argv[i + 1]);
     if (option == "--cells") options.table_only = std::string(argv[i + 1]) == "table";
+    if (option == "--sizes") options.sizes = names_in(argv[i + 1]);
     if (option == "--commit") options.commit = argv[i + 1];
     if (option == "--repeats") options.repeats = std::atoi(argv[i + 1]);
     if (option == "--fits") options.fits = std::string(argv[i + 1]) == "1";

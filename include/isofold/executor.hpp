@@ -27,8 +27,9 @@ struct Executor {
   // Backend::cuda only; the members above mean nothing there. Every array and offset of the call is memory of
   // the current device, and must stay valid until the stream has passed the call. What cannot be seen from
   // the host is judged on the device and never reported: a row with a NaN, an infinity, a weight that is not
-  // positive, offsets that do not rise, or tie offsets that do not cut it from its begin to its end comes out
-  // NaN, as one block; the others are untouched by it.
+  // positive, or tie offsets that do not cut it from its begin to its end comes out NaN, as one block; the
+  // others are untouched by it. Offsets that do not rise from 0 to the number of elements make all of it NaN,
+  // every element a block. A gradient takes a row as its block starts cut it and asks for no tie offsets.
   void* stream = nullptr;   // a cudaStream_t; nullptr is the default stream
   void* scratch = nullptr;  // device memory for the call, aligned to 256; nullptr: allocated in stream order
   std::int64_t scratch_bytes = 0;  // see isotonic_regression_scratch, isotonic_gradient_scratch

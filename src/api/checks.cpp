@@ -128,7 +128,11 @@ Status check_device_problem(const IsotonicProblem& problem) {
       return fault(StatusCode::invalid_argument,
                    "rows: offsets in device memory need the number of elements beside them");
     }
-    judged.rows = Rows::single(problem.rows.count == 0 ? 0 : problem.rows.elements);
+    if (problem.rows.count == 0 && problem.rows.elements > 0) {
+      return fault(StatusCode::bad_offsets,
+                   "offsets: no row, but " + std::to_string(problem.rows.elements) + " elements");
+    }
+    judged.rows = Rows::single(problem.rows.elements);
   }
   judged.tie_offsets = nullptr;
   if (Status status = check_problem(judged); !status.ok()) return status;

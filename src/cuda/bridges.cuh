@@ -30,26 +30,31 @@ ISOFOLD_DEVICE_OUT_OF_LINE void merge_pair(const Node<E>& node, std::int64_t fir
   if (lane == 0) {
     const std::int64_t left_chunk = left / kLongChunk;
     ChunkRecord* record = node.plan.chunks + node.place.row.first_chunk + left_chunk;
-    const ChunkRecord old = node.record(left_chunk);
     record->last = static_cast<int>(left % kLongChunk);
-    if (old.count > 0) {
-      record->last_ordinal =
-          last_listed(node.slot(left_chunk), old.first_ordinal, old.last_ordinal, record->last);
+    ListedRange range = node.listed(left_chunk);
+    if (range.end != kMasked) {
+      range.end = static_cast<std::uint16_t>(
+          last_listed(node.slot(left_chunk), range.first, range.end - 1, record->last) + 1);
+      node.plan.listed[node.place.row.first_chunk + left_chunk] = range;
     }
     if (right < end_index) {
       const std::int64_t right_chunk = right / kLongChunk;
       ChunkRecord* after = node.plan.chunks + node.place.row.first_chunk + right_chunk;
-      const ChunkRecord old_after = node.record(right_chunk);
       after->first = static_cast<int>(right % kLongChunk);
-      if (old_after.count > 0) {
-        after->first_ordinal = last_listed(node.slot(right_chunk), old_after.first_ordinal,
-                                           old_after.last_ordinal, after->first);
+      range = node.listed(right_chunk);
+      if (range.end != kMasked) {
+        range.first = static_cast<std::uint16_t>(
+            last_listed(node.slot(right_chunk), range.first, range.end - 1, after->first));
+        node.plan.listed[node.place.row.first_chunk + right_chunk] = range;
       }
     }
   }
   // The chunks strictly between the two ends die.
   const std::int64_t from = left / kLongChunk + 1;
   const std::int64_t to = right < end_index ? right / kLongChunk : end;
+  for (std::int64_t chunk = from + lane; chunk < to; chunk += 32) {
+    node.plan.listed[node.place.row.first_chunk + chunk] = {0, 0};
+  }
   for (std::int64_t group = from / 32 + lane; group * 32 < to; group += 32) {
     std::uint32_t gone = ~0U;
     if (group * 32 < from) gone &= ~0U << (from - group * 32);

@@ -3,40 +3,32 @@
 
 #include <cstdint>
 
+#include "cuda/offsets.cuh"
 #include "cuda/plan.cuh"
 #include "cuda/write.cuh"
 
 namespace isofold::cuda {
 
-// One thread a row. A row whose own offsets, or whose neighbours', do not rise within [0, total] is refused:
-// it comes out NaN where it lies inside the batch.
+// One thread a row.
 template <class E>
 __global__ void __launch_bounds__(kBlock) classify_rows(const Plan<E> plan) {
   __shared__ LongRow long_rows[kBlock];
   __shared__ std::int64_t numbers[kBlock];
   __shared__ int long_count;
-  __shared__ int refused_count;
-  __shared__ std::int64_t refused_begin[kBlock];
-  __shared__ std::int64_t refused_end[kBlock];
-  if (threadIdx.x == 0) {
-    long_count = 0;
-    refused_count = 0;
+  if (*plan.faulty_offsets != 0) {
+    refuse_all(plan, static_cast<unsigned>((plan.rows + kBlock - 1) / kBlock), [&](std::int64_t i) {
+      if (plan.output.fit != nullptr) store_fit(plan.output, i, __longlong_as_double(0x7ff8000000000000LL));
+      if (plan.output.block_starts != nullptr) plan.output.block_starts[i] = 1;
+    });
+    return;
   }
+  if (threadIdx.x == 0) long_count = 0;
   __syncthreads();
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   if (row < plan.rows) {
     const std::int64_t begin = plan.offsets[row];
-    const std::int64_t end = plan.offsets[row + 1];
-    const bool rises = begin >= 0 && begin <= end && end <= plan.total && (row != 0 || begin == 0) &&
-                       (row + 1 != plan.rows || end == plan.total) &&
-                       (row == 0 || plan.offsets[row - 1] <= begin) &&
-                       (row + 1 == plan.rows || end <= plan.offsets[row + 2]);
-    const std::int64_t length = end - begin;
-    if (!rises) {
-      const int place = atomicAdd(&refused_count, 1);
-      refused_begin[place] = begin < 0 ? 0 : begin;
-      refused_end[place] = end < plan.total ? end : plan.total;
-    } else if (length > kLongChunk) {
+    const std::int64_t length = plan.offsets[row + 1] - begin;
+    if (length > kLongChunk) {
       const std::int64_t chunks = (length + kLongChunk - 1) / kLongChunk;
       const auto packed = atomicAdd(plan.counts + kClasses, (1ULL << kChunkBits) | chunks);
       const LongRow found{begin, length, static_cast<std::int64_t>(packed & ((1ULL << kChunkBits) - 1)),
@@ -62,13 +54,6 @@ __global__ void __launch_bounds__(kBlock) classify_rows(const Plan<E> plan) {
   for (int i = 0; i < long_count; ++i) {
     for (std::int64_t c = threadIdx.x; c < long_rows[i].chunks; c += kBlock) {
       plan.chunk_row[long_rows[i].first_chunk + c] = static_cast<std::int32_t>(numbers[i]);
-    }
-  }
-  for (int i = 0; i < refused_count; ++i) {
-    for (std::int64_t k = refused_begin[i]; k < refused_end[i]; k += 1 << 20) {
-      const std::int64_t left = refused_end[i] - k;
-      write_refused<kBlock>(plan.output, k, static_cast<int>(left < 1 << 20 ? left : 1 << 20),
-                            k == refused_begin[i]);
     }
   }
 }

@@ -61,16 +61,44 @@ __device__ void store_sums(const Plan<E>& plan, std::int64_t id, const SparseChu
                            int count) {
   const bool exact = kPlainTiles<E> && chunk.exact;
   plan.chunks[id] = {
-      0, last, 0, count - 1, count, exact ? 1 : 0, count == 0 ? 1 : 0, chunk.error, chunk.weight_error, 0.0};
+      0, last, count, exact ? 1 : 0, count == 0 ? 1 : 0, chunk.error, chunk.weight_error, 0.0};
+  plan.listed[id] = {0, count == 0 ? kMasked : static_cast<std::uint16_t>(count)};
   plan.sums[0][id] = {chunk.total,           chunk.weight,
                       chunk.facts.magnitude, chunk.facts.weight_magnitude,
                       chunk.facts.unit,      chunk.facts.weight_unit};
 }
 
+// Finds the exact totals of a rough chunk, and stores them for its first `count` points in order.
+template <class E>
+ISOFOLD_DEVICE_OUT_OF_LINE DoubleDouble store_rough_totals(const SparseChunk<E> chunk, Slot<E>& slot, int count) {
+  const auto& points = chunk.scratch.points;
+  int next = -1;  // the lane's next vertex
+  int position = -1;
+  const auto at = [&](int i) { return i < count ? static_cast<int>(points.position[points.order[i]]) : -1; };
+  return visit_totals(chunk.row, chunk.origin, chunk.length, chunk.facts.magnitude,
+                      [&](int i, DoubleDouble total) {
+                        if (next < 0) {
+                          next = 0;
+                          for (int high = count; next < high;) {
+                            const int middle = (next + high) / 2;
+                            if (at(middle) < i) {
+                              next = middle + 1;
+                            } else {
+                              high = middle;
+                            }
+                          }
+                          position = at(next);
+                        }
+                        if (i != position) return;
+                        slot.total_high[next] = total.high;
+                        slot.total_low[next] = total.low;
+                        position = at(++next);
+                      });
+}
+
 // Stores the first `count` points in order as the vertices of a chunk, and its sums, for its tree.
 template <class E>
-__device__ void store_sparse_chunk(const Plan<E>& plan, std::int64_t id, const SparseChunk<E>& chunk,
-                                   int count) {
+__device__ void store_sparse_chunk(const Plan<E>& plan, std::int64_t id, SparseChunk<E>& chunk, int count) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const auto& points = chunk.scratch.points;
   Slot<E>& slot = plan.slots[id];
@@ -82,6 +110,13 @@ __device__ void store_sparse_chunk(const Plan<E>& plan, std::int64_t id, const S
     if constexpr (E::kWeighted) {
       slot.weight_high[i] = points.weight_high[from];
       slot.weight_low[i] = points.weight_low[from];
+    }
+  }
+  if constexpr (kPlainTiles<E>) {
+    if (chunk.rough) {
+      __syncwarp();
+      chunk.total = store_rough_totals(chunk, slot, count);
+      chunk.error = pair_error(chunk.facts.magnitude, chunk.facts.unit, false);
     }
   }
   if (lane == 0) store_sums(plan, id, chunk, points.position[points.order[count - 1]], count);
@@ -163,7 +198,7 @@ __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShare
   const bool worth = worth_filtering<E>(chunk.facts, length);
   const int count = worth ? find_sparse_hull(chunk) : 0;
   const bool sorted =
-      count == 0 && sums_known<E>(chunk.facts) && chunk.facts.sorted == groups && groups_join(chunk);
+      count == 0 && sums_known<E>(chunk.facts) && !is_rough<E>(chunk.facts) && chunk.facts.sorted == groups && groups_join(chunk);
   if (sorted) {
     if (!worth) sum_before_tiles(chunk);
     store_sorted_chunk(plan, id, chunk);

@@ -25,6 +25,13 @@ cudaError_t launch_gradient_kernels(const GradientPlan<I>& plan, cudaStream_t st
   const auto blocks = [](std::int64_t items, int a_block) {
     return static_cast<unsigned>((items + a_block - 1) / a_block);
   };
+  if (plan.offsets != nullptr) {
+    if (const cudaError_t error = cudaMemsetAsync(plan.faulty_offsets, 0, sizeof(int), stream);
+        error != cudaSuccess) {
+      return error;
+    }
+    start_judging(plan, stream);
+  }
   start_kernel(kernel, chunks, kBlock, kShared, stream, plan);
   if (plan.chunks > 1) {
     const auto groups = static_cast<unsigned>(plan.chunks / kGradientGroup);
@@ -37,8 +44,9 @@ cudaError_t launch_gradient_kernels(const GradientPlan<I>& plan, cudaStream_t st
       }
     }
   }
-  if (plan.offsets != nullptr)
-    start_kernel(refuse_rows<I>, blocks(plan.rows, kBlock), kBlock, 0, stream, plan);
+  if (plan.offsets != nullptr) {
+    start_kernel(refuse_gradient<I>, kRefusingBlocks, kBlock, 0, stream, plan);
+  }
   return cudaGetLastError();
 }
 

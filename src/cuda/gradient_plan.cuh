@@ -191,6 +191,7 @@ struct GradientPlan {
   // Rows as the caller gave them: only offsets that do not rise are looked for.
   const std::int64_t* offsets;
   std::int64_t rows;
+  int* faulty_offsets;  // ragged: there are some
   // Scratch, by chunk or by group.
   ChunkPieces* pieces;
   GroupPieces* groups;

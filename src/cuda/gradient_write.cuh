@@ -1,4 +1,4 @@
-// The elements of spans from the spans' answers, what their pairs cannot decide, and rows whose offsets are
+// The elements of spans from the spans' answers, what their pairs cannot decide, and batches that are
 // refused.
 #pragma once
 
@@ -6,6 +6,7 @@
 
 #include "cuda/gradient_exact.cuh"
 #include "cuda/gradient_plan.cuh"
+#include "cuda/offsets.cuh"
 
 namespace isofold::cuda {
 
@@ -119,34 +120,17 @@ __global__ void __launch_bounds__(kBlock) finish_spans(const __grid_constant__ G
   }
 }
 
-// Rows whose own offsets, or whose neighbours', do not rise within the batch come out NaN where they lie
-// inside it, as their fit does (classify.cuh).
+inline constexpr unsigned kRefusingBlocks = 264;
+
+// Offsets that do not rise: all is NaN, as the fit is (offsets.cuh).
 template <class I>
-__global__ void __launch_bounds__(kBlock) refuse_rows(const __grid_constant__ GradientPlan<I> plan) {
-  __shared__ std::int64_t first[kBlock];
-  __shared__ std::int64_t last[kBlock];
-  const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
-  bool rises = true;
-  if (row < plan.rows) {
-    const std::int64_t begin = plan.offsets[row];
-    const std::int64_t end = plan.offsets[row + 1];
-    rises = begin >= 0 && begin <= end && end <= plan.total && (row != 0 || begin == 0) &&
-            (row + 1 != plan.rows || end == plan.total) && (row == 0 || plan.offsets[row - 1] <= begin) &&
-            (row + 1 == plan.rows || end <= plan.offsets[row + 2]);
-    first[threadIdx.x] = rises ? 0 : max(static_cast<long long>(begin), 0LL);
-    last[threadIdx.x] = rises ? 0 : min(static_cast<long long>(end), static_cast<long long>(plan.total));
-  } else {
-    first[threadIdx.x] = 0;
-    last[threadIdx.x] = 0;
-  }
-  if (__syncthreads_and(static_cast<int>(rises)) != 0) return;
-  const double nan = __longlong_as_double(0x7ff8000000000000LL);
-  for (int k = 0; k < kBlock; ++k) {
-    for (std::int64_t i = first[k] + threadIdx.x; i < last[k]; i += kBlock) {
-      if (plan.values.data != nullptr) plan.values.store(i, nan);
-      if (plan.weights.data != nullptr) plan.weights.store(i, nan);
-    }
-  }
+__global__ void __launch_bounds__(kBlock) refuse_gradient(const __grid_constant__ GradientPlan<I> plan) {
+  if (*plan.faulty_offsets == 0) return;
+  refuse_all(plan, kRefusingBlocks, [&](std::int64_t i) {
+    const double nan = __longlong_as_double(0x7ff8000000000000LL);
+    if (plan.values.data != nullptr) plan.values.store(i, nan);
+    if (plan.weights.data != nullptr) plan.weights.store(i, nan);
+  });
 }
 
 }  // namespace isofold::cuda

@@ -42,6 +42,7 @@ std::int64_t place_gradient_scratch(GradientPlan<I>& plan, void* memory) {
   Carver carver(memory);
   const auto take = [&]<class T>(T*& array, std::int64_t count) { array = carver.take<T>(count); };
   const std::int64_t chunks = plan.chunks;
+  take(plan.faulty_offsets, 1);
   take(plan.pieces, chunks);
   take(plan.groups, chunks / kGradientGroup);
   take(plan.spans, chunks);

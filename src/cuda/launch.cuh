@@ -61,8 +61,13 @@ cudaError_t launch_short_rows(const Plan<E>& plan, int row_class, cudaStream_t s
                    kLaneRowWarps * lane_warp_bytes(longest), stream, plan, row_class, longest);
     }
   }
-  start_kernel(fit_short_rows<E, Size>, blocks_for(rows, kBlock / Size), kBlock, sizeof(Shared), stream, plan,
-               row_class);
+  unsigned blocks = blocks_for(rows, kBlock / Size);
+  if (plan.offsets != nullptr || plan.lane_rows != 0 || Size >= 32) {
+    int multiprocessors = 0;
+    if (const cudaError_t error = count_multiprocessors(&multiprocessors); error != cudaSuccess) return error;
+    blocks = std::min(blocks, static_cast<unsigned>(multiprocessors * kResident<Shared>));
+  }
+  start_kernel(fit_short_rows<E, Size>, blocks, kBlock, sizeof(Shared), stream, plan, row_class, blocks);
   return cudaGetLastError();
 }
 
@@ -107,6 +112,7 @@ cudaError_t launch_isotonic_regression(const Plan<E>& plan, std::int64_t zeroed,
   }
   const bool ragged = plan.offsets != nullptr;
   if (ragged) {
+    start_judging(plan, stream);
     start_kernel(classify_rows<E>, blocks_for(plan.rows, kBlock), kBlock, 0, stream, plan);
     if (const cudaError_t error = cudaGetLastError(); error != cudaSuccess) return error;
   }

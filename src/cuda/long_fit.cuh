@@ -36,7 +36,8 @@ __device__ double incoming_value(const Plan<E>& plan, const LongRowPlace& place,
 // A chunk whose vertices are listed, or that has none: its elements are not read.
 template <class E>
 __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, const Slot<E>& slot,
-                             const ChunkRecord& record, std::int64_t origin, int length, bool alive,
+                             const ChunkRecord& record, ListedRange listed, std::int64_t origin, int length,
+                             bool alive,
                              double incoming, ListedShared& shared, const Team<kBlock>& team) {
   const Output& output = plan.output;
   const std::int64_t base = place.row.begin + origin;
@@ -44,11 +45,11 @@ __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, con
   auto* mask = shared.mask;
   const double sign = plan.elements.sign;
   mask[thread] = 0;
-  const int count = alive ? record.last_ordinal - record.first_ordinal + 1 : 0;
+  const int count = alive ? listed.count() : 0;
   if (thread == 0) shared.edge_values[0] = clipped(output, sign * incoming + 0.0);
   __syncthreads();
   if (thread < count) {
-    const int entry = record.first_ordinal + thread;
+    const int entry = listed.first + thread;
     const int a = static_cast<int>(slot.places[entry]);
     atomicOr(&mask[a / kTile], 1U << (a % kTile));
     double value = record.outgoing;
@@ -166,7 +167,7 @@ __global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Pla
   if (chunk.alive && chunk.record.sorted != 0) {
     write_sorted(plan, chunk.base, slot, chunk.record, chunk.length, incoming);
   } else {
-    write_listed(plan, chunk.place, slot, chunk.record, chunk.number * kLongChunk, chunk.length, chunk.alive,
+    write_listed(plan, chunk.place, slot, chunk.record, plan.listed[id], chunk.number * kLongChunk, chunk.length, chunk.alive,
                  incoming, shared, team);
   }
 }

@@ -38,6 +38,7 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
       for (std::uint32_t left = mask; left != 0; left &= left - 1) {
         const int i = tile * kTile + __ffs(static_cast<int>(left)) - 1;
         slot.places[place] = i;
+        slot.total_low[place] = 0;
         slot.total_high[place++] = chunk.exact_total(i);
       }
     } else if (mask != 0) {
@@ -64,7 +65,7 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
     slot.places[tile] = mask;
     const DoubleDouble total = chunk.total_before(tile);
     slot.total_high[tile] = total.high;
-    if (!chunk.exact) slot.total_low[tile] = total.low;
+    slot.total_low[tile] = total.low;
     if constexpr (E::kWeighted) {
       const DoubleDouble weight = chunk.weight_before(tile);
       slot.weight_high[tile] = weight.high;
@@ -75,14 +76,13 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
     const int last = static_cast<int>(chunk.at_or_before(chunk.tiles() * kTile - 1));
     plan.chunks[id] = {0,
                        last,
-                       0,
-                       places.all - 1,
                        listed ? places.all : 0,
                        chunk.exact ? 1 : 0,
                        0,
                        chunk.error,
                        chunk.weight_error,
                        0.0};
+    plan.listed[id] = {0, listed ? static_cast<std::uint16_t>(places.all) : kMasked};
     SpanSums sums{};
     sums.total = chunk.total_before(kBlock);
     sums.weight = chunk.weight_before(kBlock);

@@ -8,48 +8,69 @@
 namespace isofold::cuda {
 
 struct NeighbourScratch {
-  std::int32_t firsts[kBlock];
-  std::int32_t lasts[kBlock];
+  std::int32_t firsts[kBlock / 32];  // of a warp's threads; -1: none
+  std::int32_t lasts[kBlock / 32];
 };
 
 // For every node of level 1 of a merged row the nearest live chunks outside it. The whole block.
 template <class E>
 __device__ void find_neighbours(const Plan<E>& plan, const LongRowPlace& place, NeighbourScratch& scratch) {
-  auto& firsts = scratch.firsts;
-  auto& lasts = scratch.lasts;
+  constexpr unsigned kAll = 0xffffffffU;
   __syncthreads();
   const int thread = static_cast<int>(threadIdx.x);
+  const int lane = thread % 32;
+  const int warp = thread / 32;
   const std::int64_t groups = (place.row.chunks + kFanIn - 1) / kFanIn;
   const std::int64_t share = (groups + kBlock - 1) / kBlock;
   const std::int64_t begin = min(static_cast<long long>(thread * share), static_cast<long long>(groups));
   const std::int64_t end = min(static_cast<long long>(begin + share), static_cast<long long>(groups));
-  const std::uint32_t* live = plan.live + node_id(place, 1, 0);
+  const std::int64_t node = node_id(place, 1, 0);
+  const std::uint32_t* live = plan.live + node;
+  const auto lowest = [](std::int64_t g, std::uint32_t word) {
+    return static_cast<std::int32_t>(g * 32 + __ffs(static_cast<int>(word)) - 1);
+  };
+  const auto highest = [](std::int64_t g, std::uint32_t word) {
+    return static_cast<std::int32_t>(g * 32 + 31 - __clz(static_cast<int>(word)));
+  };
   std::int32_t first = -1;
   std::int32_t last = -1;
   for (std::int64_t g = begin; g < end; ++g) {
     const std::uint32_t word = __ldcg(live + g);
     if (word == 0) continue;
-    if (first < 0) first = static_cast<std::int32_t>(g * 32 + __ffs(static_cast<int>(word)) - 1);
-    last = static_cast<std::int32_t>(g * 32 + 31 - __clz(static_cast<int>(word)));
+    if (first < 0) first = lowest(g, word);
+    last = highest(g, word);
   }
-  firsts[thread] = first;
-  lasts[thread] = last;
+  // Of the threads before and after: in the warp, else in other warps, else the row's ends.
+  const unsigned some = __ballot_sync(kAll, last >= 0);
+  const int left = 31 - __clz(static_cast<int>(some & ((1U << lane) - 1U)));
+  const unsigned above = lane == 31 ? 0U : some & (~0U << (lane + 1));
+  const int right = __ffs(static_cast<int>(above)) - 1;
+  std::int32_t before = __shfl_sync(kAll, last, max(left, 0));
+  std::int32_t after = __shfl_sync(kAll, first, max(right, 0));
+  const std::int32_t of_warp = __shfl_sync(kAll, last, some == 0 ? 0 : 31 - __clz(static_cast<int>(some)));
+  if (lane == max(__ffs(static_cast<int>(some)) - 1, 0)) {
+    scratch.firsts[warp] = first;
+    scratch.lasts[warp] = of_warp;
+  }
   __syncthreads();
-  std::int32_t before = -1;
-  for (int t = thread - 1; t >= 0 && before < 0; --t) before = lasts[t];
-  std::int32_t after = -1;
-  for (int t = thread + 1; t < kBlock && after < 0; ++t) after = firsts[t];
-  if (after < 0) after = static_cast<std::int32_t>(place.row.chunks);
-  const std::int64_t node = node_id(place, 1, 0);
+  if (left < 0) {
+    before = -1;
+    for (int w = warp - 1; w >= 0 && before < 0; --w) before = scratch.lasts[w];
+  }
+  if (right < 0) {
+    after = -1;
+    for (int w = warp + 1; w < kBlock / 32 && after < 0; ++w) after = scratch.firsts[w];
+    if (after < 0) after = static_cast<std::int32_t>(place.row.chunks);
+  }
   for (std::int64_t g = begin; g < end; ++g) {
     plan.live_before[node + g] = before;
     const std::uint32_t word = __ldcg(live + g);
-    if (word != 0) before = static_cast<std::int32_t>(g * 32 + 31 - __clz(static_cast<int>(word)));
+    if (word != 0) before = highest(g, word);
   }
   for (std::int64_t g = end - 1; g >= begin; --g) {
     plan.live_after[node + g] = after;
     const std::uint32_t word = __ldcg(live + g);
-    if (word != 0) after = static_cast<std::int32_t>(g * 32 + __ffs(static_cast<int>(word)) - 1);
+    if (word != 0) after = lowest(g, word);
   }
 }
 

@@ -27,12 +27,6 @@ __device__ T load_fresh(const T* address) {
   return result;
 }
 
-__device__ inline SpanSums operator+(const SpanSums& a, const SpanSums& b) {
-  return {a.total + b.total,         a.weight + b.weight,
-          a.magnitude + b.magnitude, a.weight_magnitude + b.weight_magnitude,
-          min(a.unit, b.unit),       min(a.weight_unit, b.weight_unit)};
-}
-
 template <class E>
 struct SpanErrors {
   double total;
@@ -60,6 +54,9 @@ struct Node {
   __device__ ChunkRecord record(std::int64_t chunk) const {
     return load_fresh(plan.chunks + place.row.first_chunk + chunk);
   }
+  __device__ ListedRange listed(std::int64_t chunk) const {
+    return load_fresh(plan.listed + place.row.first_chunk + chunk);
+  }
   __device__ const Slot<E>& slot(std::int64_t chunk) const {
     return plan.slots[place.row.first_chunk + chunk];
   }
@@ -71,9 +68,9 @@ struct Node {
   __device__ Base base(std::int64_t chunk) const {
     Base sum{};
     for (int l = level - 1; l >= 0; --l) {
-      const Base step = load_fresh(plan.bases[l] + node_id(place, l, chunk >> (5 * l)));
-      sum.total = sum.total + step.total;
-      if constexpr (E::kWeighted) sum.weight = sum.weight + step.weight;
+      const Base* step = plan.bases[l] + node_id(place, l, chunk >> (5 * l));
+      sum.total = sum.total + load_fresh(&step->total);
+      if constexpr (E::kWeighted) sum.weight = sum.weight + load_fresh(&step->weight);
     }
     return sum;
   }
@@ -151,8 +148,8 @@ struct NodeChain {
     const ChunkRecord record = node.record(chunk);
     const Slot<E>& slot = node.slot(chunk);
     const int entry = record.count > 0 ? last_listed(slot, 0, record.count - 1, position) : position / kTile;
-    p.total.value = p.total.value + DoubleDouble{__ldcg(slot.total_high + entry),
-                                                 record.exact != 0 ? 0.0 : __ldcg(slot.total_low + entry)};
+    p.total.value =
+        p.total.value + DoubleDouble{__ldcg(slot.total_high + entry), __ldcg(slot.total_low + entry)};
     if constexpr (E::kWeighted) {
       p.weight.value =
           p.weight.value + DoubleDouble{__ldcg(slot.weight_high + entry), __ldcg(slot.weight_low + entry)};
@@ -257,7 +254,8 @@ struct NodeChain {
     if (position >= record.last) return record.last;
     const Slot<E>& slot = node.slot(chunk);
     if (record.count > 0) {
-      const int entry = last_listed(slot, record.first_ordinal, record.last_ordinal, position);
+      const ListedRange range = node.listed(chunk);
+      const int entry = last_listed(slot, range.first, range.end - 1, position);
       return static_cast<int>(__ldcg(slot.places + entry));
     }
     int word = position / kTile;
@@ -269,7 +267,8 @@ struct NodeChain {
     if (position <= record.first) return record.first;
     const Slot<E>& slot = node.slot(chunk);
     if (record.count > 0) {
-      const int entry = last_listed(slot, record.first_ordinal, record.last_ordinal, position - 1) + 1;
+      const ListedRange range = node.listed(chunk);
+      const int entry = last_listed(slot, range.first, range.end - 1, position - 1) + 1;
       return static_cast<int>(__ldcg(slot.places + entry));
     }
     int word = position / kTile;

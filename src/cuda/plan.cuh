@@ -38,14 +38,11 @@ struct Base {
   DoubleDouble weight;
 };
 
-// The vertices of a chunk that its node's hull has kept: one range (Theorem 4.4), as positions in the chunk
-// and, where the chunk lists its vertices, as places in that list. Dead chunks have their bit of `live`
-// cleared.
+// The vertices of a chunk that its node's hull has kept: one range (Theorem 4.4), as positions in the chunk.
+// Dead chunks have their bit of `live` cleared.
 struct ChunkRecord {
   int first;
   int last;
-  int first_ordinal;
-  int last_ordinal;
   int count;     // vertices listed; 0: the vertices are the bits of a mask
   int exact;     // running totals inside are exact as doubles
   int sorted;    // its values never fall
@@ -54,11 +51,21 @@ struct ChunkRecord {
   double outgoing;  // the value of the edge that leaves the last vertex
 };
 
+// The same range as places in the chunk's list of vertices: none where the chunk is dead, and up to kMasked
+// where it has a mask instead.
+struct ListedRange {
+  std::uint16_t first;
+  std::uint16_t end;
+
+  __device__ int count() const { return end - first; }
+};
+inline constexpr std::uint16_t kMasked = 0xffff;
+
 // The vertices of a chunk: a list of up to 256 with their totals, or a mask with the totals at its tiles.
 template <class E>
 struct Slot {
   double total_high[kBlock];
-  double total_low[kBlock];  // where doubles are not exact
+  double total_low[kBlock];
   double weight_high[E::kWeighted ? kBlock : 1];
   double weight_low[E::kWeighted ? kBlock : 1];
   std::uint32_t places[kBlock];  // positions, or mask words
@@ -99,6 +106,7 @@ struct Plan {
   std::int64_t total;
   // Short rows by class, ragged only: row numbers and how many there are.
   std::int64_t* class_rows[kClasses];
+  int* faulty_offsets;         // they do not rise from 0 to the total: no row is in any class
   unsigned long long* counts;  // rows a class; then long rows and their chunks, packed
   int lane_rows;               // the two shortest classes go to lanes first (lane_rows.cuh)
   // Of the classes that warps or lanes take first, the rows left to their teams.
@@ -121,6 +129,7 @@ struct Plan {
   int* dense_children;         // a node of level 1: how many of its chunks are dense
   Slot<E>* slots;
   ChunkRecord* chunks;
+  ListedRange* listed;
   SpanSums* sums[kLevels];
   Base* bases[kLevels];
   std::uint32_t* live;        // a word a node of level 1: its chunks that still have vertices

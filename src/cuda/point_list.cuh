@@ -47,58 +47,70 @@ __device__ int sweep_warp(std::uint16_t* order, int count, IsVertex is_vertex) {
   }
 }
 
-// The same by the whole block, which one warp relieves once no more than `few` are left. `counts`: shared,
-// one entry a warp and round.
-template <int Capacity, class IsVertex>
-__device__ int sweep_block(std::uint16_t* order, int count, int few, int* counts, IsVertex is_vertex) {
+// Drops the numbers i of `order` for which keep(i) is false, and returns how many are left. The whole block, in
+// step before; `counts`: shared, one entry a warp and round.
+template <int Capacity, class Keep>
+__device__ int compact_block(std::uint16_t* order, int count, int* counts, Keep keep) {
   static_assert(Capacity / kBlock <= 32);
   constexpr int kWarps = kBlock / 32;
   const int thread = static_cast<int>(threadIdx.x);
   const int lane = thread % 32;
   const int warp = thread / 32;
-  __syncthreads();
-  for (bool wide = true; count > few; wide = !wide) {
-    const int widest = wide ? count / 2 : 1;
-    std::uint32_t stays = 0;  // bit r: number r * kBlock + thread
-    const int rounds = (count + kBlock - 1) / kBlock;
-    int died = 0;
+  std::uint32_t stays = 0;  // bit r: number r * kBlock + thread
+  const int rounds = (count + kBlock - 1) / kBlock;
+  bool dropped = false;
 #pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
-      const int i = r * kBlock + thread;
-      bool alive = i < count;
-      if (i > 0 && i < count - 1) {
-        for (int width = 1; width <= widest && alive; width *= 4) {
-          alive = is_vertex(order[max(i - width, 0)], order[i], order[min(i + width, count - 1)]);
-        }
-        if (!alive) died = 1;
-      }
-      if (alive) stays |= 1U << r;
-      const unsigned ballot = __ballot_sync(0xffffffffU, alive);
-      if (lane == 0) counts[r * kWarps + warp] = __popc(ballot);
-    }
-    if (__syncthreads_or(died) == 0) return count;
-    // A round's numbers move to the front, never past its own start: each is read before it can be
-    // overwritten.
-    int left = 0;
-#pragma unroll 1
-    for (int r = 0; r < rounds; ++r) {
-      const bool alive = (stays >> r & 1U) != 0;
-      const std::uint16_t mine = alive ? order[r * kBlock + thread] : std::uint16_t{0};
-      const unsigned ballot = __ballot_sync(0xffffffffU, alive);
-      int place = left;
-      for (int w = 0; w < kWarps; ++w) {
-        if (w < warp) place += counts[r * kWarps + w];
-        left += counts[r * kWarps + w];
-      }
-      __syncthreads();
-      if (alive) order[place + __popc(ballot & ((1U << lane) - 1U))] = mine;
-    }
-    count = left;
-    __syncthreads();
+  for (int r = 0; r < rounds; ++r) {
+    const int i = r * kBlock + thread;
+    const bool kept = i < count && keep(i);
+    dropped = dropped || (i < count && !kept);
+    if (kept) stays |= 1U << r;
+    const unsigned ballot = __ballot_sync(0xffffffffU, kept);
+    if (lane == 0) counts[r * kWarps + warp] = __popc(ballot);
   }
-  if (warp == 0) {
+  if (__syncthreads_or(static_cast<int>(dropped)) == 0) return count;
+  // A round's numbers move to the front, never past its own start: each is read before it can be overwritten.
+  int left = 0;
+#pragma unroll 1
+  for (int r = 0; r < rounds; ++r) {
+    const bool kept = (stays >> r & 1U) != 0;
+    const std::uint16_t mine = kept ? order[r * kBlock + thread] : std::uint16_t{0};
+    const unsigned ballot = __ballot_sync(0xffffffffU, kept);
+    int place = left;
+    for (int w = 0; w < kWarps; ++w) {
+      if (w < warp) place += counts[r * kWarps + w];
+      left += counts[r * kWarps + w];
+    }
+    __syncthreads();
+    if (kept) order[place + __popc(ballot & ((1U << lane) - 1U))] = mine;
+  }
+  __syncthreads();
+  return left;
+}
+
+// sweep_warp by the whole block, which one warp relieves once no more than `few` are left. `wide`: whether the
+// first sweep tries many chords.
+template <int Capacity, class IsVertex>
+__device__ int sweep_block(std::uint16_t* order, int count, int few, int* counts, IsVertex is_vertex,
+                           bool wide = true) {
+  __syncthreads();
+  for (; count > few; wide = !wide) {
+    const int widest = wide ? count / 2 : 1;
+    const int left = compact_block<Capacity>(order, count, counts, [&](int i) {
+      bool stays = true;
+      if (i > 0 && i < count - 1) {
+        for (int width = 1; width <= widest && stays; width *= 4) {
+          stays = is_vertex(order[max(i - width, 0)], order[i], order[min(i + width, count - 1)]);
+        }
+      }
+      return stays;
+    });
+    if (left == count) return count;
+    count = left;
+  }
+  if (threadIdx.x < 32) {
     count = sweep_warp(order, count, is_vertex);
-    if (lane == 0) counts[0] = count;
+    if (threadIdx.x == 0) counts[0] = count;
   }
   __syncthreads();
   count = counts[0];
@@ -119,13 +131,15 @@ struct SpanFacts {
 // which are not relative to M where products underflow. The formula is that of turn.hpp.
 template <bool Weighted>
 __device__ Turn quick_turn(double w_ab, double s_ab, double w_bd, double s_bd, const SpanFacts& facts) {
-  const double w_error = Weighted ? 0x1p-51 * facts.weight_magnitude + 2 * facts.weight_error : 0.0;
   const double s_error = 0x1p-51 * facts.magnitude + 2 * facts.error;
   const double rise = w_ab * s_bd;
   const double fall = s_ab * w_bd;
-  const double bound = 2 * (s_error * (w_ab + w_bd) + w_error * (fabs(s_ab) + fabs(s_bd)) +
-                            2 * s_error * w_error + 2 * kUnitRoundoff * (fabs(rise) + fabs(fall))) +
-                       0x1p-1070;
+  double error = s_error * (w_ab + w_bd) + 2 * kUnitRoundoff * (fabs(rise) + fabs(fall));
+  if constexpr (Weighted) {
+    const double w_error = 0x1p-51 * facts.weight_magnitude + 2 * facts.weight_error;
+    error += w_error * (fabs(s_ab) + fabs(s_bd)) + 2 * s_error * w_error;
+  }
+  const double bound = 2 * error + 0x1p-1070;
   const double determinant = rise - fall;
   if constexpr (!kCertified) return determinant > 0 ? Turn::up : Turn::down_or_straight;
   if (determinant > bound) return Turn::up;

@@ -47,11 +47,10 @@ __device__ inline ScanFacts facts_of_groups(const ScanFacts* groups, int count) 
   if (lane < count) facts = groups[lane];
   const Team<32> team{nullptr};
   constexpr unsigned kAll = 0xffffffffU;
-  constexpr std::uint32_t kSign = 0x80000000U;  // signed numbers in the order of unsigned ones
   return {team.reduce_sum(facts.magnitude),
           team.reduce_sum(facts.weight_magnitude),
-          static_cast<int>(warp_min(static_cast<std::uint32_t>(facts.unit) ^ kSign) ^ kSign),
-          static_cast<int>(warp_min(static_cast<std::uint32_t>(facts.weight_unit) ^ kSign) ^ kSign),
+          warp_min(facts.unit),
+          warp_min(facts.weight_unit),
           __all_sync(kAll, facts.allowed) != 0,
           __any_sync(kAll, facts.rough) != 0,
           warp_sum(facts.rising),

@@ -36,6 +36,7 @@ std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   plan.long_rows_bound = long_rows;
   plan.chunks_bound = chunks;
   const auto nodes = [&](int level) { return chunks == 0 ? 0 : (chunks >> (5 * level)) + long_rows + 1; };
+  plan.faulty_offsets = carver.take<int>(ragged ? 1 : 0);
   plan.counts = carver.take<unsigned long long>(ragged ? kClasses + 1 : 0);
   plan.dense_counts = carver.take<unsigned long long>(kClasses);
   plan.work = carver.take<Work>(chunks == 0 ? 0 : 1);
@@ -63,6 +64,7 @@ std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   plan.first_chunks = carver.take<std::int32_t>(nodes(1));
   plan.slots = carver.take<Slot<E>>(chunks);
   plan.chunks = carver.take<ChunkRecord>(chunks);
+  plan.listed = carver.take<ListedRange>(chunks);
   for (int level = 0; level < kLevels; ++level) {
     const std::int64_t count = level == 0 ? chunks : nodes(level);
     plan.sums[level] = carver.take<SpanSums>(count);

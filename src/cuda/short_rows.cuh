@@ -82,7 +82,7 @@ __device__ void fit_short_rectangle(const Plan<E>& plan, RowShared<E, Size>& sha
 // numbers, where rows are ragged or the scan has left some.
 template <class E, int Size>
 __global__ void __launch_bounds__(kBlock, kResident<RowShared<E, Size>>)
-    fit_short_rows(const Plan<E> plan, int row_class) {
+    fit_short_rows(const Plan<E> plan, int row_class, unsigned blocks) {
   unsigned char* memory = dynamic_shared();
   auto& shared = *reinterpret_cast<RowShared<E, Size>*>(memory);
   const Team<Size> team{&shared.storage.scratch};
@@ -92,22 +92,27 @@ __global__ void __launch_bounds__(kBlock, kResident<RowShared<E, Size>>)
       return;
     }
   }
-  std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * Team<Size>::kTeams + Team<Size>::index();
   const bool left_over = row_class >= kFirstScanned || plan.lane_rows != 0;
-  const auto* count = left_over ? plan.dense_counts : plan.counts;
-  if (number >= static_cast<std::int64_t>(count[row_class])) return;
-  number = (left_over ? plan.dense_rows : plan.class_rows)[row_class][number];
-  const std::int64_t begin = plan.offsets == nullptr ? number * plan.row_length : plan.offsets[number];
-  const std::int64_t length = plan.offsets == nullptr ? plan.row_length : plan.offsets[number + 1] - begin;
-  Chunk<E, Size> chunk{&shared.storage, plan.elements.from(begin), 0, static_cast<int>(length)};
-  HullScratch<E, Size>* scratch = nullptr;
-  if constexpr (Size >= 32) scratch = &shared.hull;
-  const ChunkFacts facts = solve_chunk<E, Size>(chunk, team, scratch);
-  if (!facts.allowed) {
-    write_refused<Size>(plan.output, begin, chunk.length, true);
-    return;
+  const auto count = static_cast<std::int64_t>((left_over ? plan.dense_counts : plan.counts)[row_class]);
+  const std::int64_t* numbers = (left_over ? plan.dense_rows : plan.class_rows)[row_class];
+  // Few blocks, since nobody knows how many rows there are for them, and often there is none.
+#pragma unroll 1
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Team<Size>::kTeams + Team<Size>::index(); i < count;
+       i += static_cast<std::int64_t>(blocks) * Team<Size>::kTeams) {
+    const std::int64_t number = numbers[i];
+    const std::int64_t begin = plan.offsets == nullptr ? number * plan.row_length : plan.offsets[number];
+    const std::int64_t length = plan.offsets == nullptr ? plan.row_length : plan.offsets[number + 1] - begin;
+    Chunk<E, Size> chunk{&shared.storage, plan.elements.from(begin), 0, static_cast<int>(length)};
+    HullScratch<E, Size>* scratch = nullptr;
+    if constexpr (Size >= 32) scratch = &shared.hull;
+    Team<Size>::sync();  // the row before is done with
+    const ChunkFacts facts = solve_chunk<E, Size>(chunk, team, scratch);
+    if (facts.allowed) {
+      write_chunk(chunk, plan.output, begin, 0.0, 0.0, true, shared.edge_values);
+    } else {
+      write_refused<Size>(plan.output, begin, chunk.length, true);
+    }
   }
-  write_chunk(chunk, plan.output, begin, 0.0, 0.0, true, shared.edge_values);
 }
 
 }  // namespace isofold::cuda

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "cuda/exact_totals.cuh"
 #include "cuda/point_list.cuh"
 #include "cuda/scan.cuh"
 
@@ -42,6 +43,7 @@ struct alignas(16) SparseScratch {
   float depth[kScanTiles];         // later the gap between tile start and polyline
   std::uint8_t alive[kScanTiles];  // tiles that may hold vertices
   std::uint8_t vertex[32];         // the first of the lane's tiles under the right edge
+  bool unsure;                     // a turn could not be decided (rough chunks only)
   SparsePoints<E> points;
 
   __device__ void set_tile(int number, const TileScan<E>& tile) {
@@ -64,6 +66,7 @@ struct SparseChunk {
   int length;
   ScanFacts facts;
   bool exact = false;     // sums are exact as doubles
+  bool rough = false;     // not even those of tiles are: what is summed is off by `error`
   DoubleDouble total{};   // of the chunk
   DoubleDouble weight{};  // weighted only
   double error = 0.0;     // of the pairs of running totals of w y
@@ -101,6 +104,10 @@ struct SparseChunk {
         w_ab, points.total_high[b] - points.total_high[a], w_bd, points.total_high[d] - points.total_high[b],
         {facts.magnitude, facts.weight_magnitude, error, weight_error});
     if (quick != Turn::undecided) return quick == Turn::up;
+    if (rough) {
+      scratch.unsure = true;
+      return true;
+    }
     return undecided(*this, a, b, d);
   }
 
@@ -110,8 +117,23 @@ struct SparseChunk {
   }
 };
 
-// Turns the tiles' sums into sums before them. Where floats are not exact as doubles their tiles still are
-// (`rough` says where not), and pairs of them are.
+// Whether the sums of tiles of floats are not exact. Else the low part of a pair of them fits a float.
+template <class E>
+__device__ bool is_rough(const ScanFacts& facts) {
+  return kPlainTiles<E> && (facts.rough || !exact_as_double(facts.magnitude * 0x1p-8, facts.unit));
+}
+
+// Whether the sums of the tiles can be used, and the numbers be fitted at all. Rough chunks are worth it while
+// their sums are exact in two doubles (exact_totals.cuh).
+template <class E>
+__device__ bool sums_known(const ScanFacts& facts) {
+  if constexpr (kPlainTiles<E>) return facts.allowed && exact_in_two(facts.magnitude, facts.unit);
+  return facts.allowed && !facts.rough;
+}
+
+// Turns the tiles' sums into sums before them. Where floats are not exact as doubles their tiles still are, and
+// pairs of them are, but in rough chunks: there a tile's sum, and one inside it, is off by at most 32 u times its
+// magnitudes, and a low part in a float by 2^-77 of the whole; 2^-47 M is more than all that together.
 template <class E>
 __device__ void sum_before_tiles(SparseChunk<E>& chunk) {
   constexpr int kALane = kScanTiles / 32;
@@ -162,21 +184,16 @@ __device__ void sum_before_tiles(SparseChunk<E>& chunk) {
     chunk.total = scan(double{}, scratch.total_high, scratch.total_low, false);
   } else {
     chunk.total = scan(DoubleDouble{}, scratch.total_high, scratch.total_low, !kPlainTiles<E>);
-    chunk.error = pair_error(chunk.facts.magnitude, chunk.facts.unit, E::kWeighted);
+    chunk.rough = is_rough<E>(chunk.facts);
+    chunk.error = chunk.rough ? 0x1p-47 * chunk.facts.magnitude
+                              : pair_error(chunk.facts.magnitude, chunk.facts.unit, E::kWeighted);
+    if (chunk.rough && lane == 0) scratch.unsure = false;
   }
   if constexpr (E::kWeighted) {
     chunk.weight = scan(DoubleDouble{}, scratch.weight_high, scratch.weight_low, true);
     chunk.weight_error = pair_error(chunk.facts.weight_magnitude, chunk.facts.weight_unit, false);
   }
   __syncwarp();
-}
-
-// Whether the sums of the tiles can be trusted, and the numbers be fitted at all.
-template <class E>
-__device__ bool sums_known(const ScanFacts& facts) {
-  // The low part of a pair must fit a float.
-  return facts.allowed && !facts.rough &&
-         (!kPlainTiles<E> || exact_as_double(facts.magnitude * 0x1p-8, facts.unit));
 }
 
 // Whether a scanned chunk is worth an attempt: where the tiles' means do not nearly all rise, few points can

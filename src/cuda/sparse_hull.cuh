@@ -227,6 +227,7 @@ __device__ int find_sparse_hull(SparseChunk<E>& chunk) {
       ++count;
     }
     count = sweep_points(chunk, count);
+    if (chunk.rough && scratch.unsure) return 0;
     if (done) return count;
     pack_points(chunk, count);
     thinned = count;

@@ -30,6 +30,10 @@ __device__ inline std::uint32_t warp_min(std::uint32_t x) {
   return x;
 #endif
 }
+__device__ inline int warp_min(int x) {
+  constexpr std::uint32_t kSign = 0x80000000U;  // signed numbers in the order of unsigned ones
+  return static_cast<int>(warp_min(static_cast<std::uint32_t>(x) ^ kSign) ^ kSign);
+}
 __device__ inline std::uint32_t warp_max(std::uint32_t x) {
 #if __CUDA_ARCH__ >= 800
   return __reduce_max_sync(0xffffffffU, x);

@@ -27,9 +27,10 @@ struct SharedNode {
   int last_arriver;
 };
 
-// Sums of the children, where each stands, and the node's own.
+// Sums of the children, where each stands, and the node's own, by the first warp: the others see them in `shared`
+// once the block has met.
 template <class E>
-__device__ void sum_children(Node<E>& node, std::int64_t number, SharedNode* shared) {
+__device__ void sum_children(const Node<E>& node, std::int64_t number, SharedNode* shared) {
   if (threadIdx.x < 32) {
     const int lane = static_cast<int>(threadIdx.x);
     const std::int64_t child = number * kFanIn + lane;
@@ -38,36 +39,25 @@ __device__ void sum_children(Node<E>& node, std::int64_t number, SharedNode* sha
     const std::int64_t id = node_id(node.place, node.level - 1, child);
     SpanSums mine{{}, {}, 0.0, 0.0, UnitTracker::kNone, UnitTracker::kNone};
     if (present) mine = load_fresh(node.plan.sums[node.level - 1] + id);
-    SpanSums inclusive = mine;
-    constexpr unsigned kAll = 0xffffffffU;
-    for (int step = 1; step < 32; step *= 2) {
-      SpanSums lower;
-      lower.total = {__shfl_up_sync(kAll, inclusive.total.high, step),
-                     __shfl_up_sync(kAll, inclusive.total.low, step)};
-      lower.weight = {__shfl_up_sync(kAll, inclusive.weight.high, step),
-                      __shfl_up_sync(kAll, inclusive.weight.low, step)};
-      lower.magnitude = __shfl_up_sync(kAll, inclusive.magnitude, step);
-      lower.weight_magnitude = __shfl_up_sync(kAll, inclusive.weight_magnitude, step);
-      lower.unit = __shfl_up_sync(kAll, inclusive.unit, step);
-      lower.weight_unit = __shfl_up_sync(kAll, inclusive.weight_unit, step);
-      if (lane >= step) inclusive = lower + inclusive;
+    const Team<32> warp{nullptr};
+    const auto totals = warp.scan(mine.total);
+    Base base{totals.before, {}};
+    SpanSums all{totals.all, {}, 0.0, 0.0, UnitTracker::kNone, UnitTracker::kNone};
+    all.magnitude = warp.reduce_sum(mine.magnitude) * (1 + 0x1p-40);
+    all.unit = warp_min(mine.unit);
+    if constexpr (E::kWeighted) {
+      const auto weights = warp.scan(mine.weight);
+      base.weight = weights.before;
+      all.weight = weights.all;
+      all.weight_magnitude = warp.reduce_sum(mine.weight_magnitude) * (1 + 0x1p-40);
+      all.weight_unit = warp_min(mine.weight_unit);
     }
-    Base base;
-    base.total = {__shfl_up_sync(kAll, inclusive.total.high, 1),
-                  __shfl_up_sync(kAll, inclusive.total.low, 1)};
-    base.weight = {__shfl_up_sync(kAll, inclusive.weight.high, 1),
-                   __shfl_up_sync(kAll, inclusive.weight.low, 1)};
-    if (lane == 0) base = {};
     if (present) node.plan.bases[node.level - 1][id] = base;
-    if (lane == 31) {
-      inclusive.magnitude *= 1 + 0x1p-40;
-      inclusive.weight_magnitude *= 1 + 0x1p-40;
-      shared->sums = inclusive;
-      node.plan.sums[node.level][node_id(node.place, node.level, number)] = inclusive;
+    if (lane == 0) {
+      shared->sums = all;
+      node.plan.sums[node.level][node_id(node.place, node.level, number)] = all;
     }
   }
-  __syncthreads();
-  node.sums = shared->sums;
 }
 
 // Whether the block is the last to arrive at a node of `level` that expects as many: if so, it sees all that
@@ -75,16 +65,15 @@ __device__ void sum_children(Node<E>& node, std::int64_t number, SharedNode* sha
 template <class E>
 __device__ bool arrives_last(const Plan<E>& plan, const LongRowPlace& place, int level, std::int64_t number,
                              int expected, SharedNode* shared) {
-  __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
+    __threadfence();  // for what all threads have written: fences are cumulative
     const int arrived = atomicAdd(plan.arrivals[level] + node_id(place, level, number), 1);
     shared->last_arriver = arrived == expected - 1;
+    __threadfence();
   }
   __syncthreads();
-  if (shared->last_arriver == 0) return false;
-  __threadfence();
-  return true;
+  return shared->last_arriver != 0;
 }
 
 // Merges a node of level 1 whose chunks are all stored, and climbs from there as long as the block is the
@@ -107,7 +96,7 @@ __device__ void climb(const Plan<E>& plan, const LongRowPlace& place, std::int64
       *node.live_word(first) = chunks == kFanIn ? ~0U : (1U << chunks) - 1U;
     }
     sum_children(node, number, shared);
-    if (!merge_by_gathering(node, team, scratch.gather)) merge_by_bridges(node, scratch.bridges);
+    if (!merge_by_gathering(node, shared->sums, team, scratch.gather)) merge_by_bridges(node, scratch.bridges);
     children = (children + kFanIn - 1) / kFanIn;
     if (children == 1) {
       find_neighbours(plan, place, scratch.neighbours);

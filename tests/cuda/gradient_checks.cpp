@@ -273,7 +273,7 @@ int check_refused_gradients() {
       }
     }
   }
-  // Offsets that do not rise: the rows concerned are NaN, and nothing outside is touched.
+  // Offsets that do not rise: all is NaN, and nothing outside is touched.
   GradientCase batch;
   std::vector<double> y(100);
   for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<double>(i % 7);
@@ -282,17 +282,16 @@ int check_refused_gradients() {
   batch.offsets = {0, 10, 50, 90, 100};
   batch.name = "bad offsets";
   const std::vector<std::uint8_t> starts = blocks_on_cpu(batch);
-  const GradientFloats clean = gradient_on_cpu(batch, starts);
   batch.offsets = {0, 10, 50, 40, 90, 100};
   const GradientOnDevice device(batch, starts);
   if (!device.enqueue()) return failed + 1;
   const HostFloats found = device.out_values.host();
   bool right = device.out_values.margins_intact() && device.out_weights.margins_intact();
   for (std::int64_t i = 0; i < 100; ++i) {
-    right = right && (i < 10 || i >= 90 ? found[i] == clean.values[i] : std::isnan(found[i]));
+    right = right && std::isnan(found[i]);
   }
   if (!right) {
-    std::printf("gradient, bad offsets: wrong rows refused\n");
+    std::printf("gradient, bad offsets: not refused\n");
     ++failed;
   }
   std::printf("gradients of refused rows\n");

@@ -110,6 +110,13 @@ const std::map<std::string, Shape>& shapes() {
           return std::round(300 * a.t() + 100 * a.normal()) * unit;
         },
         nullptr}},
+      // Few values that are so small that sums do not fit a double; and half of them.
+      {"specks",
+       {[](const At& a) {
+          return (3 * a.t() + a.normal()) * (a.i % 331 == 7 ? std::exp2(-20 - 20 * a.uniform(4)) : 1.0);
+        },
+        nullptr}},
+      {"scales", {[](const At& a) { return a.normal() * (2 * a.i < a.count ? 1.0 : 1e-10); }, nullptr}},
       {"wide",
        {[](const At& a) {
           return a.normal() * std::exp((a.single_precision ? 120 : 1000) * (a.uniform(4) - 0.5));

@@ -148,61 +148,42 @@ INSTANTIATE_TEST_SUITE_P(Rows, RefusedRows, testing::Bool(),
 
 using BadOffsets = OnDevice;
 
-// A row is served if its own offsets and its neighbours' rise within the batch. Served rows are right, others
-// NaN where no served row lies, and nothing outside is touched.
-TEST_F(BadOffsets, RefuseTheRowsConcerned) {
-  constexpr std::int64_t kTotal = 100;
-  std::vector<double> y(kTotal);
-  for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<double>(i * i % 7);
-  const std::vector<std::vector<std::int64_t>> faulty = {
-      {0, 10, 50, 40, 90, 100},
-      {0, 10, 20, 30, -5, 60, 80, 100},
-      {3, 50, 100},
-      {0, 50, 90},
-      {0, 10, 200, 30, 40, 70, 100},
-      {0, 20, 40, 60, 80, 101},
-      {-1, 20, 40, 100},
-      {100, 0},
-      {0, std::int64_t{1} << 62, 100},
-      {0, std::int64_t{1} << 62, -(std::int64_t{1} << 62), 50, 80, 100}};
+// Offsets that do not rise from 0 to the number of elements: no row can be trusted, so all is NaN, every element a
+// block, and nothing outside is touched. Rows may overlap as often as they like: what is allocated is enough.
+TEST_F(BadOffsets, RefuseTheBatch) {
+  constexpr std::int64_t kMax = std::int64_t{1} << 62;
+  std::vector<std::vector<std::int64_t>> faulty = {{0, 10, 50, 40, 90, 100},
+                                                   {0, 10, 20, 30, -5, 60, 80, 100},
+                                                   {3, 50, 100},
+                                                   {0, 50, 90},
+                                                   {0, 10, 200, 30, 40, 70, 100},
+                                                   {0, 20, 40, 60, 80, 101},
+                                                   {-1, 20, 40, 100},
+                                                   {100, 0},
+                                                   {0, kMax, 100},
+                                                   {0, kMax, -kMax, 50, 80, 100}};
+  for (const std::int64_t length : {8, 40, 2000, 9000}) {  // many times more rows of a class than fit
+    std::vector<std::int64_t> offsets;
+    for (int round = 0; round < 50; ++round) {
+      for (int r = 0; r < 5; ++r) offsets.push_back(r * length);
+    }
+    faulty.push_back(offsets);
+  }
   for (const std::vector<std::int64_t>& offsets : faulty) {
+    const std::int64_t total = offsets.back() > 101 ? offsets.back() : 100;
+    std::vector<double> y(static_cast<std::size_t>(total));
+    for (std::size_t i = 0; i < y.size(); ++i) y[i] = static_cast<double>(i * i % 7);
     FitCase batch;
     batch.name = "offsets";
-    for (const std::int64_t offset : offsets) batch.name += " " + std::to_string(offset);
+    for (std::size_t r = 0; r < offsets.size() && r < 10; ++r) batch.name += " " + std::to_string(offsets[r]);
     batch.values = {DataType::float64, y};
     batch.offsets = offsets;
     const Fit found = fit_on_device(batch, DataType::float64);
-    const auto rows = static_cast<std::int64_t>(offsets.size()) - 1;
-    const auto offset = [&](std::int64_t r) { return offsets[static_cast<std::size_t>(r)]; };
-    std::vector<int> owner(kTotal, -2);  // -2: no row, -1: a refused one
-    for (const bool serve : {false, true}) {
-      for (std::int64_t r = 0; r < rows; ++r) {
-        const bool rises = offset(r) >= 0 && offset(r) <= offset(r + 1) && offset(r + 1) <= kTotal &&
-                           (r == 0 ? offset(0) == 0 : offset(r - 1) <= offset(r)) &&
-                           (r + 1 == rows ? offset(rows) == kTotal : offset(r + 1) <= offset(r + 2));
-        if (rises != serve) continue;
-        for (std::int64_t i = std::max<std::int64_t>(offset(r), 0); i < std::min(offset(r + 1), kTotal);
-             ++i) {
-          owner[static_cast<std::size_t>(i)] = serve ? static_cast<int>(r) : -1;
-        }
-      }
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < total; ++i) {
+      wrong += std::isnan(found.values[i]) && found.starts[static_cast<std::size_t>(i)] == 1 ? 0 : 1;
     }
-    for (std::int64_t i = 0; i < kTotal; ++i) {
-      const int r = owner[static_cast<std::size_t>(i)];
-      if (r == -1) {
-        EXPECT_TRUE(std::isnan(found.values[i])) << batch.name << ": element " << i;
-      }
-      if (r < 0 || (i > 0 && owner[static_cast<std::size_t>(i - 1)] == r)) continue;
-      FitCase alone;
-      alone.name = batch.name + ", row " + std::to_string(r);
-      alone.values = {DataType::float64,
-                      std::vector<double>(y.begin() + offset(r), y.begin() + offset(r + 1))};
-      Fit part{{DataType::float64, alone.values.count},
-               {found.starts.begin() + offset(r), found.starts.begin() + offset(r + 1)}};
-      std::copy_n(found.values.bytes.begin() + 8 * offset(r), part.values.bytes.size(),
-                  part.values.bytes.begin());
-      EXPECT_TRUE(same_fit(alone, part, fit_on_cpu(alone, DataType::float64)));
-    }
+    EXPECT_EQ(wrong, 0) << batch.name;
   }
 }
 

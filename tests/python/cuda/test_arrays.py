@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import itertools
 import pickle
 from typing import Any
 
@@ -137,15 +136,7 @@ def test_bad_offsets_are_judged_on_the_device(library: Library, offsets: list[in
     found = isofold.isotonic_regression(
         library.to(y), weights=library.to(w), offsets=library.to(np.array(offsets))
     )
-    x = library.host(found.x)
-    assert np.isnan(x).any()
-    served = ~np.isnan(x)
-    for begin, end in itertools.pairwise(offsets):
-        if 0 <= begin < end <= 100 and served[begin:end].all():
-            row = isofold.isotonic_regression(y[begin:end], weights=w[begin:end]).x
-            assert x[begin:end].tobytes() == row.tobytes()
-            served[begin:end] = False
-    assert not served.any()
+    assert np.isnan(library.host(found.x)).all()
     assert library.host(found.weights).size == library.host(found.blocks).size - 1
 
 
@@ -257,7 +248,7 @@ def test_jax_without_64_bits() -> None:
         assert jax.host(found.blocks).tolist() == expected.blocks.tolist()
         assert jax.same(found.weights, expected.weights.astype("float32"))
         bad = isofold.isotonic_regression(jax.to(y), offsets=jax.to(np.array([0, 1, -5, 1_200, 3_000])))
-        assert np.isnan(jax.host(bad.x)[:1_200]).all()
+        assert np.isnan(jax.host(bad.x)).all()
         assert jax.host(isofold.isotonic_regression(jax.to(np.array([3, 1]))).x).dtype == np.float32
     finally:
         jax.module.config.update("jax_enable_x64", True)

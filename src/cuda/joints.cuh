@@ -1,0 +1,100 @@
+// Joining neighbouring convex lists of points: what sweeps would wear away point by point is cut off by the
+// bridge between each list and the next, all at once. The points stay; what is cut is a list of their numbers in
+// shared memory.
+#pragma once
+
+#include <cstdint>
+
+#include "cuda/point_list.cuh"
+
+namespace isofold::cuda {
+
+inline constexpr int kMostLists = 32;
+
+struct JointScratch {
+  int bounds[kMostLists + 1];  // list c holds the entries [bounds[c], bounds[c + 1])
+  int cut_left[kMostLists];    // the bridge from list c to the next: the entries strictly between are gone
+  int cut_right[kMostLists];
+};
+
+// The first k in [0, count) for which holds(k), which then holds for all after it, and for the last in any
+// case. A warp. The answer is near 0 more often than not.
+template <class Holds>
+__device__ int first_that_holds(int count, Holds holds) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const auto holds_at = [&](int k) { return k >= count - 1 || holds(k); };
+  const unsigned near = __ballot_sync(0xffffffffU, holds_at(lane));
+  if (near != 0) return min(__ffs(static_cast<int>(near)) - 1, count - 1);
+  int low = 31;  // does not hold
+  int high = count - 1;
+  while (high - low > 1) {
+    const int step = (high - low + 31) / 32;
+    const int at = low + (lane + 1) * step;
+    const unsigned yes = __ballot_sync(0xffffffffU, at >= high || holds(at));
+    const int found = __ffs(static_cast<int>(yes)) - 1;
+    high = min(high, low + (found + 1) * step);
+    low += found * step;
+  }
+  return high;
+}
+
+// The bridge of the lists [left, middle) and [middle, right) of `order`, neither empty, by alternating tangents
+// (chain_bridge.hpp): whether an entry is too near the joint to be an end of it changes once, and as one end
+// moves away from the joint the other never comes back.
+template <class IsVertex>
+__device__ void bridge_lists(const std::uint16_t* order, int left, int middle, int right, int* cut_left,
+                             int* cut_right, IsVertex is_vertex) {
+  int a = middle - 1;
+  int b = middle;
+  for (bool first = true;; first = false) {
+    const int old_a = a;
+    a -= first_that_holds(a - left + 1, [&](int k) {
+      return is_vertex(order[old_a - k - 1], order[old_a - k], order[b]);
+    });
+    if (a == old_a && !first) break;
+    const int old_b = b;
+    b += first_that_holds(right - b, [&](int k) {
+      return is_vertex(order[a], order[old_b + k], order[old_b + k + 1]);
+    });
+    if (b == old_b) break;
+  }
+  *cut_left = a;
+  *cut_right = b;
+}
+
+// Cuts `lists` convex lists that stand one after the other in `order` where they join, and returns how many
+// entries are left. What is cut is no vertex, whether the bridges fit each other or not. The whole block;
+// `scratch.bounds` is set. Ends in step.
+template <int Capacity, class IsVertex>
+__device__ int cut_joints(std::uint16_t* order, int lists, JointScratch& scratch, int* counts,
+                          IsVertex is_vertex) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const int* bounds = scratch.bounds;
+  __syncthreads();
+#pragma unroll 1
+  for (int list = thread / 32; list < lists; list += kBlock / 32) {
+    const int left = bounds[list];
+    const int middle = bounds[list + 1];
+    const int right = list + 1 < lists ? bounds[list + 2] : middle;
+    int cut_left = middle - 1;
+    int cut_right = middle;
+    if (left < middle && middle < right) {
+      bridge_lists(order, left, middle, right, &cut_left, &cut_right, is_vertex);
+    }
+    if (thread % 32 == 0) {
+      scratch.cut_left[list] = cut_left;
+      scratch.cut_right[list] = cut_right;
+    }
+  }
+  __syncthreads();
+  return compact_block<Capacity>(order, bounds[lists], counts, [&](int entry) {
+    int list = 0;
+#pragma unroll
+    for (int step = kMostLists / 2; step > 0; step /= 2) {
+      if (list + step < lists && bounds[list + step] <= entry) list += step;
+    }
+    return entry <= scratch.cut_left[list] && (list == 0 || entry >= scratch.cut_right[list - 1]);
+  });
+}
+
+}  // namespace isofold::cuda
