@@ -27,39 +27,36 @@ ISOFOLD_DEVICE_OUT_OF_LINE void merge_pair(const Node<E>& node, std::int64_t fir
   const std::int64_t left = bridge.left();
   const std::int64_t right = bridge.right();
   __syncwarp();
+  VertexRange* ranges = node.plan.ranges + node.place.row.first_chunk;
   if (lane == 0) {
     const std::int64_t left_chunk = left / kLongChunk;
-    ChunkRecord* record = node.plan.chunks + node.place.row.first_chunk + left_chunk;
-    record->last = static_cast<int>(left % kLongChunk);
-    ListedRange range = node.listed(left_chunk);
-    if (range.end != kMasked) {
-      range.end = static_cast<std::uint16_t>(
-          last_listed(node.slot(left_chunk), range.first, range.end - 1, record->last) + 1);
-      node.plan.listed[node.place.row.first_chunk + left_chunk] = range;
+    VertexRange range = node.range(left_chunk);
+    range.last = static_cast<std::uint16_t>(left % kLongChunk);
+    if (range.listed()) {
+      range.end_entry = static_cast<std::uint16_t>(
+          last_listed(node.slot(left_chunk), range.first_entry, range.end_entry - 1, range.last) + 1);
     }
+    ranges[left_chunk] = range;
     if (right < end_index) {
       const std::int64_t right_chunk = right / kLongChunk;
-      ChunkRecord* after = node.plan.chunks + node.place.row.first_chunk + right_chunk;
-      after->first = static_cast<int>(right % kLongChunk);
-      range = node.listed(right_chunk);
-      if (range.end != kMasked) {
-        range.first = static_cast<std::uint16_t>(
-            last_listed(node.slot(right_chunk), range.first, range.end - 1, after->first));
-        node.plan.listed[node.place.row.first_chunk + right_chunk] = range;
+      range = node.range(right_chunk);
+      range.first = static_cast<std::uint16_t>(right % kLongChunk);
+      if (range.listed()) {
+        range.first_entry = static_cast<std::uint16_t>(
+            last_listed(node.slot(right_chunk), range.first_entry, range.end_entry - 1, range.first));
       }
+      ranges[right_chunk] = range;
     }
   }
   // The chunks strictly between the two ends die.
   const std::int64_t from = left / kLongChunk + 1;
   const std::int64_t to = right < end_index ? right / kLongChunk : end;
-  for (std::int64_t chunk = from + lane; chunk < to; chunk += 32) {
-    node.plan.listed[node.place.row.first_chunk + chunk] = {0, 0};
-  }
-  for (std::int64_t group = from / 32 + lane; group * 32 < to; group += 32) {
-    std::uint32_t gone = ~0U;
-    if (group * 32 < from) gone &= ~0U << (from - group * 32);
-    if (group * 32 + 32 > to) gone &= ~(~0U << (to - group * 32));
-    if (gone != 0) atomicAnd(node.live_word(group * 32), ~gone);
+  for (std::int64_t chunk = from + lane; chunk < to; chunk += 32) ranges[chunk] = {};
+  for (std::int64_t group = from / kFanIn + lane; group * kFanIn < to; group += 32) {
+    LiveWord gone = ~LiveWord{0};
+    if (group * kFanIn < from) gone &= ~LiveWord{0} << (from - group * kFanIn);
+    if (group * kFanIn + kFanIn > to) gone &= ~(~LiveWord{0} << (to - group * kFanIn));
+    if (gone != 0) atomicAnd(node.live_word(group * kFanIn), ~gone);
   }
 }
 
@@ -74,12 +71,12 @@ ISOFOLD_DEVICE_OUT_OF_LINE bool joint_bends(const Node<E>& node, std::int64_t mi
                          chain.point(chain.at_or_after(joint + 1)));
 }
 
-// Pairwise, in five rounds. Joints that bend up from the start need no bridge as long as nothing has been
+// Pairwise, in six rounds. Joints that bend up from the start need no bridge as long as nothing has been
 // cut.
 template <class E>
 __device__ void merge_by_bridges(const Node<E>& node, BridgeScratch& scratch) {
   const int warp = static_cast<int>(threadIdx.x) / 32;
-  const std::int64_t span = std::int64_t{1} << (5 * (node.level - 1));
+  const std::int64_t span = std::int64_t{1} << (kFanBits * (node.level - 1));
   if (threadIdx.x == 0) scratch.cut = 0;
   for (int child = 1 + warp; child < kFanIn; child += kBlock / 32) {
     const std::int64_t middle = node.first_chunk + child * span;

@@ -18,22 +18,22 @@ __global__ void __launch_bounds__(32 * kEdgesABlock) value_edges(const Plan<E> p
   if (!find_chunk(plan, id, place)) return;
   const std::int64_t number = id - place.row.first_chunk;
   const std::int64_t group = node_id(place, 1, number / kFanIn);
-  const std::uint32_t word = plan.live[group];
-  if ((word >> (number % 32) & 1U) == 0) return;
-  const std::uint32_t above = number % 32 == 31 ? 0U : word & (~0U << (number % 32 + 1));
-  const std::int64_t next =
-      above != 0 ? number / 32 * 32 + __ffs(static_cast<int>(above)) - 1 : plan.live_after[group];
-  const std::int64_t a = number * kLongChunk + plan.chunks[id].last;
+  const auto bit = static_cast<int>(number % kFanIn);
+  const LiveWord word = plan.live[group];
+  if (!is_live(word, bit)) return;
+  const LiveWord above = live_above(word, bit);
+  const std::int64_t next = above != 0 ? number - bit + lowest_live(above) : plan.live_after[group];
+  const std::int64_t a = number * kLongChunk + plan.ranges[id].last;
   const std::int64_t b = next < place.row.chunks
-                             ? next * kLongChunk + plan.chunks[place.row.first_chunk + next].first
+                             ? next * kLongChunk + plan.ranges[place.row.first_chunk + next].first
                              : place.row.length;
   // In the lowest node that holds both chunks, or the root.
   const std::int64_t other = next < place.row.chunks ? next : place.row.chunks - 1;
   int level = 1;
-  while ((number >> (5 * level)) != (other >> (5 * level))) ++level;
-  const std::int64_t index = number >> (5 * level);
-  const std::int64_t first = index << (5 * level);
-  const std::int64_t last = (index + 1) << (5 * level);
+  while ((number >> (kFanBits * level)) != (other >> (kFanBits * level))) ++level;
+  const std::int64_t index = number >> (kFanBits * level);
+  const std::int64_t first = index << (kFanBits * level);
+  const std::int64_t last = (index + 1) << (kFanBits * level);
   const Node<E> node{plan,
                      place,
                      level,

@@ -61,8 +61,9 @@ __device__ void store_sums(const Plan<E>& plan, std::int64_t id, const SparseChu
                            int count) {
   const bool exact = kPlainTiles<E> && chunk.exact;
   plan.chunks[id] = {
-      0, last, count, exact ? 1 : 0, count == 0 ? 1 : 0, chunk.error, chunk.weight_error, 0.0};
-  plan.listed[id] = {0, count == 0 ? kMasked : static_cast<std::uint16_t>(count)};
+      count, exact ? 1 : 0, count == 0 ? 1 : 0, chunk.error, chunk.weight_error, 0.0};
+  plan.ranges[id] = {0, count == 0 ? kMasked : static_cast<std::uint16_t>(count), 0,
+                     static_cast<std::uint16_t>(last)};
   plan.sums[0][id] = {chunk.total,           chunk.weight,
                       chunk.facts.magnitude, chunk.facts.weight_magnitude,
                       chunk.facts.unit,      chunk.facts.weight_unit};

@@ -24,7 +24,7 @@ struct GatherScratch {
 // they are, or 0 where they are too many or not all listed. The node's sums are known once the block has met.
 template <class E>
 __device__ int gather(Node<E>& node, const SpanSums& sums, const Team<kBlock>& team, GatherScratch<E>& scratch) {
-  constexpr int kHeld = 4;
+  constexpr int kHeld = 8;
   const int thread = static_cast<int>(threadIdx.x);
   const std::int64_t chunks = node.end_chunk - node.first_chunk;
   // A power of two chunks a thread: no thread has chunks of two children.
@@ -32,35 +32,46 @@ __device__ int gather(Node<E>& node, const SpanSums& sums, const Team<kBlock>& t
   while (share * kBlock < chunks) share *= 2;
   const std::int64_t begin = min(static_cast<long long>(thread * share), static_cast<long long>(chunks));
   const std::int64_t end = min(static_cast<long long>(begin + share), static_cast<long long>(chunks));
-  const ListedRange* listed = node.plan.listed + node.place.row.first_chunk + node.first_chunk;
-  ListedRange held[kHeld];
+  const VertexRange* ranges = node.plan.ranges + node.place.row.first_chunk + node.first_chunk;
+  VertexRange held[kHeld];
   int count = 0;
+  // Several at a time, so that their ways from memory overlap.
+  const auto fetch = [&](std::int64_t from) {
 #pragma unroll
-  for (int i = 0; i < kHeld; ++i) {
-    held[i] = begin + i < end ? load_fresh(listed + begin + i) : ListedRange{0, 0};
-    count += held[i].count();
-  }
-#pragma unroll 4
-  for (std::int64_t c = begin + kHeld; c < end; ++c) {
-    count = min(count + load_fresh(listed + c).count(), kGatherCapacity);
+    for (int i = 0; i < kHeld; ++i) held[i] = from + i < end ? load_fresh(ranges + from + i) : VertexRange{};
+  };
+  fetch(begin);
+  for (std::int64_t from = begin;;) {
+#pragma unroll
+    for (int i = 0; i < kHeld; ++i) count = min(count + held[i].entries(), kGatherCapacity);
+    from += kHeld;
+    if (from >= end) break;
+    fetch(from);
   }
   const auto places = team.scan(count);
   node.sums = sums;
   if (places.all >= kGatherCapacity) return 0;
 
   auto& list = scratch.list;
-  const std::int64_t span = std::int64_t{1} << (5 * (node.level - 1));  // chunks a child
+  const std::int64_t span = std::int64_t{1} << (kFanBits * (node.level - 1));  // chunks a child
   const std::int64_t mine = thread * share;
   if (mine % span == 0 && mine / span < kFanIn) {
     scratch.joints.bounds[mine / span] = places.before;
   }
   int place = places.before;
-  const auto name = [&](std::int64_t chunk, ListedRange range) {  // for the threads that will fetch them
-    for (int entry = range.first; entry < range.end; ++entry) list.index[place++] = chunk << 16 | entry;
-  };
+  // Each entry's place gets its name; then all threads fetch what is named.
+  if (end - begin > kHeld) fetch(begin);
+  for (std::int64_t from = begin;;) {
 #pragma unroll
-  for (int i = 0; i < kHeld; ++i) name(begin + i, held[i]);
-  for (std::int64_t c = begin + kHeld; c < end; ++c) name(c, load_fresh(listed + c));
+    for (int i = 0; i < kHeld; ++i) {
+      for (int entry = held[i].first_entry; entry < held[i].end_entry; ++entry) {
+        list.index[place++] = (from + i) << 16 | entry;
+      }
+    }
+    from += kHeld;
+    if (from >= end) break;
+    fetch(from);
+  }
   __syncthreads();
 #pragma unroll 2
   for (int i = thread; i < places.all; i += kBlock) {
@@ -86,27 +97,23 @@ template <class E>
 __device__ void keep_ranges(const Node<E>& node, const GatherScratch<E>& scratch, int count) {
   const int thread = static_cast<int>(threadIdx.x);
   const auto& list = scratch.list;
-  ListedRange* listed = node.plan.listed + node.place.row.first_chunk;
+  VertexRange* ranges = node.plan.ranges + node.place.row.first_chunk;
   for (std::int64_t chunk = node.first_chunk + thread; chunk < node.end_chunk; chunk += kBlock) {
-    listed[chunk] = {0, 0};
-    if (chunk % 32 == 0) *node.live_word(chunk) = 0;
+    ranges[chunk] = {};
+    if (chunk % kFanIn == 0) *node.live_word(chunk) = 0;
   }
   __syncthreads();
-  const auto chunk_of = [&](int i) { return list.index[list.order[i]] / kLongChunk; };
+  const auto index = [&](int i) { return list.index[list.order[i]]; };
   for (int i = thread; i < count; i += kBlock) {
-    const std::int64_t chunk = chunk_of(i);
-    ChunkRecord* record = node.plan.chunks + node.place.row.first_chunk + chunk;
-    const int position = static_cast<int>(list.index[list.order[i]] % kLongChunk);
-    const std::uint16_t entry = list.ordinal[list.order[i]];
-    if (i == 0 || chunk_of(i - 1) != chunk) {
-      record->first = position;
-      listed[chunk].first = entry;
-      atomicOr(node.live_word(chunk), 1U << (chunk % 32));
-    }
-    if (i == count - 1 || chunk_of(i + 1) != chunk) {
-      record->last = position;
-      listed[chunk].end = static_cast<std::uint16_t>(entry + 1);
-    }
+    const std::int64_t chunk = index(i) / kLongChunk;
+    if (i > 0 && index(i - 1) / kLongChunk == chunk) continue;
+    int last = i;
+    while (last + 1 < count && index(last + 1) / kLongChunk == chunk) ++last;
+    ranges[chunk] = {list.ordinal[list.order[i]],
+                     static_cast<std::uint16_t>(list.ordinal[list.order[last]] + 1),
+                     static_cast<std::uint16_t>(index(i) % kLongChunk),
+                     static_cast<std::uint16_t>(index(last) % kLongChunk)};
+    atomicOr(node.live_word(chunk), 1ULL << (chunk % kFanIn));
   }
 }
 
@@ -129,7 +136,7 @@ ISOFOLD_DEVICE_OUT_OF_LINE bool merge_by_gathering(Node<E>& node, const SpanSums
                             list.point(d, errors.total, errors.weight));
   };
   // Each child's hull is convex already; the last one's goes on to the node's end.
-  const std::int64_t child = std::int64_t{1} << (5 * (node.level - 1));
+  const std::int64_t child = std::int64_t{1} << (kFanBits * (node.level - 1));
   const auto children = static_cast<int>((node.end_chunk - node.first_chunk + child - 1) / child);
   const bool cut = count > kLongLists * children;
   int left = count;

@@ -9,7 +9,7 @@
 
 namespace isofold::cuda {
 
-inline constexpr int kMostLists = 32;
+inline constexpr int kMostLists = 64;
 
 struct JointScratch {
   int bounds[kMostLists + 1];  // list c holds the entries [bounds[c], bounds[c + 1])

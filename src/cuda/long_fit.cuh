@@ -27,17 +27,17 @@ template <class E>
 __device__ double incoming_value(const Plan<E>& plan, const LongRowPlace& place, std::int64_t number) {
   if (number == 0) return 0.0;
   const std::int64_t group = node_id(place, 1, number / kFanIn);
-  const std::uint32_t below = plan.live[group] & ((1U << (number % 32)) - 1U);
+  const auto bit = static_cast<int>(number % kFanIn);
+  const LiveWord below = live_below(plan.live[group], bit);
   const std::int64_t previous =
-      below != 0 ? number / 32 * 32 + 31 - __clz(static_cast<int>(below)) : plan.live_before[group];
+      below != 0 ? number - bit + highest_live(below) : plan.live_before[group];
   return plan.chunks[place.row.first_chunk + previous].outgoing;
 }
 
 // A chunk whose vertices are listed, or that has none: its elements are not read.
 template <class E>
 __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, const Slot<E>& slot,
-                             const ChunkRecord& record, ListedRange listed, std::int64_t origin, int length,
-                             bool alive,
+                             const ChunkRecord& record, const VertexRange& range, std::int64_t origin, int length,
                              double incoming, ListedShared& shared, const Team<kBlock>& team) {
   const Output& output = plan.output;
   const std::int64_t base = place.row.begin + origin;
@@ -45,11 +45,11 @@ __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, con
   auto* mask = shared.mask;
   const double sign = plan.elements.sign;
   mask[thread] = 0;
-  const int count = alive ? listed.count() : 0;
+  const int count = range.entries();
   if (thread == 0) shared.edge_values[0] = clipped(output, sign * incoming + 0.0);
   __syncthreads();
   if (thread < count) {
-    const int entry = listed.first + thread;
+    const int entry = range.first_entry + thread;
     const int a = static_cast<int>(slot.places[entry]);
     atomicOr(&mask[a / kTile], 1U << (a % kTile));
     double value = record.outgoing;
@@ -85,7 +85,8 @@ __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, con
 // their own fit.
 template <class E>
 __device__ void write_sorted(const Plan<E>& plan, std::int64_t base, const Slot<E>& slot,
-                             const ChunkRecord& record, int length, double incoming) {
+                             const ChunkRecord& record, const VertexRange& range, int length,
+                             double incoming) {
   const Output& output = plan.output;
   const double sign = plan.elements.sign;
   const double before = clipped(output, sign * incoming + 0.0);
@@ -97,8 +98,8 @@ __device__ void write_sorted(const Plan<E>& plan, std::int64_t base, const Slot<
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         const int at = min(i + j, length - 1);
-        double value = at < record.first ? before : after;
-        if (at >= record.first && at < record.last) {
+        double value = at < range.first ? before : after;
+        if (at >= range.first && at < range.last) {
           value = clipped(output, sign * (round_to(row.value(at), output.format) + 0.0) + 0.0);
         }
         four[j] = static_cast<T>(value);
@@ -112,7 +113,7 @@ __device__ void write_sorted(const Plan<E>& plan, std::int64_t base, const Slot<
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
         four[j] =
-            i + j >= record.first && i + j <= record.last ? static_cast<std::uint8_t>(bits >> j & 1U) : 0;
+            i + j >= range.first && i + j <= range.last ? static_cast<std::uint8_t>(bits >> j & 1U) : 0;
       }
     });
   }
@@ -126,6 +127,7 @@ struct ChunkFit {
   std::int64_t base;  // its first element in the batch
   int length;
   ChunkRecord record;
+  VertexRange range;
   bool alive;
 
   __device__ bool find(const Plan<E>& plan, std::int64_t id) {
@@ -135,7 +137,8 @@ struct ChunkFit {
     const std::int64_t left = place.row.length - number * kLongChunk;
     length = static_cast<int>(left < kLongChunk ? left : kLongChunk);
     record = plan.chunks[id];
-    alive = (plan.live[node_id(place, 1, number / kFanIn)] >> (number % 32) & 1U) != 0;
+    range = plan.ranges[id];
+    alive = is_live(plan.live[node_id(place, 1, number / kFanIn)], static_cast<int>(number % kFanIn));
     return true;
   }
   // Whether the values between its vertices must be summed again.
@@ -165,10 +168,9 @@ __global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Pla
   const double incoming = incoming_value(plan, chunk.place, chunk.number);
   const Slot<E>& slot = plan.slots[id];
   if (chunk.alive && chunk.record.sorted != 0) {
-    write_sorted(plan, chunk.base, slot, chunk.record, chunk.length, incoming);
+    write_sorted(plan, chunk.base, slot, chunk.record, chunk.range, chunk.length, incoming);
   } else {
-    write_listed(plan, chunk.place, slot, chunk.record, plan.listed[id], chunk.number * kLongChunk, chunk.length, chunk.alive,
-                 incoming, shared, team);
+    write_listed(plan, chunk.place, slot, chunk.record, chunk.range, chunk.number * kLongChunk, chunk.length, incoming, shared, team);
   }
 }
 
@@ -206,8 +208,8 @@ __global__ void __launch_bounds__(kBlock, kResident<WriteShared<E>>)
       chunk.weight_error = record.weight_error;
     }
     std::uint32_t mask = slot.places[tile];
-    const int low = record.first - tile * kTile;
-    const int high = record.last - tile * kTile;
+    const int low = fit.range.first - tile * kTile;
+    const int high = fit.range.last - tile * kTile;
     if (low >= kTile || high < 0) {
       mask = 0;
     } else {

@@ -74,15 +74,14 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
   }
   if (tile == 0) {
     const int last = static_cast<int>(chunk.at_or_before(chunk.tiles() * kTile - 1));
-    plan.chunks[id] = {0,
-                       last,
-                       listed ? places.all : 0,
+    plan.chunks[id] = {listed ? places.all : 0,
                        chunk.exact ? 1 : 0,
                        0,
                        chunk.error,
                        chunk.weight_error,
                        0.0};
-    plan.listed[id] = {0, listed ? static_cast<std::uint16_t>(places.all) : kMasked};
+    plan.ranges[id] = {0, listed ? static_cast<std::uint16_t>(places.all) : kMasked, 0,
+                       static_cast<std::uint16_t>(last)};
     SpanSums sums{};
     sums.total = chunk.total_before(kBlock);
     sums.weight = chunk.weight_before(kBlock);

@@ -25,17 +25,17 @@ __device__ void find_neighbours(const Plan<E>& plan, const LongRowPlace& place, 
   const std::int64_t begin = min(static_cast<long long>(thread * share), static_cast<long long>(groups));
   const std::int64_t end = min(static_cast<long long>(begin + share), static_cast<long long>(groups));
   const std::int64_t node = node_id(place, 1, 0);
-  const std::uint32_t* live = plan.live + node;
-  const auto lowest = [](std::int64_t g, std::uint32_t word) {
-    return static_cast<std::int32_t>(g * 32 + __ffs(static_cast<int>(word)) - 1);
+  const LiveWord* live = plan.live + node;
+  const auto lowest = [](std::int64_t g, LiveWord word) {
+    return static_cast<std::int32_t>(g * kFanIn + lowest_live(word));
   };
-  const auto highest = [](std::int64_t g, std::uint32_t word) {
-    return static_cast<std::int32_t>(g * 32 + 31 - __clz(static_cast<int>(word)));
+  const auto highest = [](std::int64_t g, LiveWord word) {
+    return static_cast<std::int32_t>(g * kFanIn + highest_live(word));
   };
   std::int32_t first = -1;
   std::int32_t last = -1;
   for (std::int64_t g = begin; g < end; ++g) {
-    const std::uint32_t word = __ldcg(live + g);
+    const LiveWord word = __ldcg(live + g);
     if (word == 0) continue;
     if (first < 0) first = lowest(g, word);
     last = highest(g, word);
@@ -64,12 +64,12 @@ __device__ void find_neighbours(const Plan<E>& plan, const LongRowPlace& place, 
   }
   for (std::int64_t g = begin; g < end; ++g) {
     plan.live_before[node + g] = before;
-    const std::uint32_t word = __ldcg(live + g);
+    const LiveWord word = __ldcg(live + g);
     if (word != 0) before = highest(g, word);
   }
   for (std::int64_t g = end - 1; g >= begin; --g) {
     plan.live_after[node + g] = after;
-    const std::uint32_t word = __ldcg(live + g);
+    const LiveWord word = __ldcg(live + g);
     if (word != 0) after = lowest(g, word);
   }
 }

@@ -27,6 +27,12 @@ __device__ T load_fresh(const T* address) {
   return result;
 }
 
+__device__ inline SpanSums operator+(const SpanSums& a, const SpanSums& b) {
+  return {a.total + b.total,         a.weight + b.weight,
+          a.magnitude + b.magnitude, a.weight_magnitude + b.weight_magnitude,
+          min(a.unit, b.unit),       min(a.weight_unit, b.weight_unit)};
+}
+
 template <class E>
 struct SpanErrors {
   double total;
@@ -54,13 +60,13 @@ struct Node {
   __device__ ChunkRecord record(std::int64_t chunk) const {
     return load_fresh(plan.chunks + place.row.first_chunk + chunk);
   }
-  __device__ ListedRange listed(std::int64_t chunk) const {
-    return load_fresh(plan.listed + place.row.first_chunk + chunk);
+  __device__ VertexRange range(std::int64_t chunk) const {
+    return load_fresh(plan.ranges + place.row.first_chunk + chunk);
   }
   __device__ const Slot<E>& slot(std::int64_t chunk) const {
     return plan.slots[place.row.first_chunk + chunk];
   }
-  __device__ std::uint32_t* live_word(std::int64_t chunk) const {
+  __device__ LiveWord* live_word(std::int64_t chunk) const {
     return plan.live + node_id(place, 1, chunk / kFanIn);
   }
 
@@ -68,7 +74,7 @@ struct Node {
   __device__ Base base(std::int64_t chunk) const {
     Base sum{};
     for (int l = level - 1; l >= 0; --l) {
-      const Base* step = plan.bases[l] + node_id(place, l, chunk >> (5 * l));
+      const Base* step = plan.bases[l] + node_id(place, l, chunk >> (kFanBits * l));
       sum.total = sum.total + load_fresh(&step->total);
       if constexpr (E::kWeighted) sum.weight = sum.weight + load_fresh(&step->weight);
     }
@@ -166,40 +172,40 @@ struct NodeChain {
     if (index >= end) return end;
     std::int64_t chunk = index / kLongChunk;
     const int position = static_cast<int>(index % kLongChunk);
-    std::uint32_t word = __ldcg(node.live_word(chunk));
-    if ((word >> (chunk % 32) & 1U) != 0) {
-      const ChunkRecord record = node.record(chunk);
-      if (record.first <= position) return chunk * kLongChunk + inside_before(chunk, record, position);
+    LiveWord word = __ldcg(node.live_word(chunk));
+    if (is_live(word, static_cast<int>(chunk % kFanIn))) {
+      const VertexRange range = node.range(chunk);
+      if (range.first <= position) return chunk * kLongChunk + inside_before(chunk, range, position);
     }
-    word &= (1U << (chunk % 32)) - 1U;
-    std::int64_t group = chunk / 32;
-    while (word == 0) word = __ldcg(node.live_word(--group * 32));
-    chunk = group * 32 + 31 - __clz(static_cast<int>(word));
-    return chunk * kLongChunk + node.record(chunk).last;
+    word = live_below(word, static_cast<int>(chunk % kFanIn));
+    std::int64_t group = chunk / kFanIn;
+    while (word == 0) word = __ldcg(node.live_word(--group * kFanIn));
+    chunk = group * kFanIn + highest_live(word);
+    return chunk * kLongChunk + node.range(chunk).last;
   }
 
   ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t at_or_after(std::int64_t index) const {
     if (index >= end) return end;
     std::int64_t chunk = index / kLongChunk;
     const int position = static_cast<int>(index % kLongChunk);
-    std::uint32_t word = __ldcg(node.live_word(chunk));
-    if ((word >> (chunk % 32) & 1U) != 0) {
-      const ChunkRecord record = node.record(chunk);
-      if (record.last >= position) {
-        const std::int64_t found = chunk * kLongChunk + inside_after(chunk, record, position);
+    LiveWord word = __ldcg(node.live_word(chunk));
+    if (is_live(word, static_cast<int>(chunk % kFanIn))) {
+      const VertexRange range = node.range(chunk);
+      if (range.last >= position) {
+        const std::int64_t found = chunk * kLongChunk + inside_after(chunk, range, position);
         return found < end ? found : end;
       }
     }
-    word &= chunk % 32 == 31 ? 0U : ~0U << (chunk % 32 + 1);
-    std::int64_t group = chunk / 32;
-    const std::int64_t last_group = (node.end_chunk - 1) / 32;
+    word = live_above(word, static_cast<int>(chunk % kFanIn));
+    std::int64_t group = chunk / kFanIn;
+    const std::int64_t last_group = (node.end_chunk - 1) / kFanIn;
     while (word == 0) {
       if (++group > last_group) return end;
-      word = __ldcg(node.live_word(group * 32));
+      word = __ldcg(node.live_word(group * kFanIn));
     }
-    chunk = group * 32 + __ffs(static_cast<int>(word)) - 1;
+    chunk = group * kFanIn + lowest_live(word);
     if (chunk * kLongChunk >= end) return end;
-    return chunk * kLongChunk + node.record(chunk).first;
+    return chunk * kLongChunk + node.range(chunk).first;
   }
 
  private:
@@ -250,12 +256,11 @@ struct NodeChain {
     return p;
   }
 
-  __device__ int inside_before(std::int64_t chunk, const ChunkRecord& record, int position) const {
-    if (position >= record.last) return record.last;
+  __device__ int inside_before(std::int64_t chunk, const VertexRange& range, int position) const {
+    if (position >= range.last) return range.last;
     const Slot<E>& slot = node.slot(chunk);
-    if (record.count > 0) {
-      const ListedRange range = node.listed(chunk);
-      const int entry = last_listed(slot, range.first, range.end - 1, position);
+    if (range.listed()) {
+      const int entry = last_listed(slot, range.first_entry, range.end_entry - 1, position);
       return static_cast<int>(__ldcg(slot.places + entry));
     }
     int word = position / kTile;
@@ -263,12 +268,11 @@ struct NodeChain {
     while (bits == 0) bits = __ldcg(slot.places + --word);
     return word * kTile + 31 - __clz(static_cast<int>(bits));
   }
-  __device__ int inside_after(std::int64_t chunk, const ChunkRecord& record, int position) const {
-    if (position <= record.first) return record.first;
+  __device__ int inside_after(std::int64_t chunk, const VertexRange& range, int position) const {
+    if (position <= range.first) return range.first;
     const Slot<E>& slot = node.slot(chunk);
-    if (record.count > 0) {
-      const ListedRange range = node.listed(chunk);
-      const int entry = last_listed(slot, range.first, range.end - 1, position - 1) + 1;
+    if (range.listed()) {
+      const int entry = last_listed(slot, range.first_entry, range.end_entry - 1, position - 1) + 1;
       return static_cast<int>(__ldcg(slot.places + entry));
     }
     int word = position / kTile;

@@ -1,8 +1,8 @@
 // What a call's kernels share: the problem, and scratch memory by chunk, by node and by row.
 //
-// Rows longer than a chunk are cut into chunks, and their chunks form a tree of fan-in 32. Level 0 is the
-// chunks; a node of level L covers 32^L of them. Chunks of all long rows are numbered through, and so are the
-// nodes of a level: node j of the k-th long row, whose chunks start at c, is (c >> 5 L) + k + j, which no two
+// Rows longer than a chunk are cut into chunks, and their chunks form a tree of fan-in 64. Level 0 is the
+// chunks; a node of level L covers 64^L of them. Chunks of all long rows are numbered through, and so are the
+// nodes of a level: node j of the k-th long row, whose chunks start at c, is (c >> 6 L) + k + j, which no two
 // rows share.
 #pragma once
 
@@ -13,8 +13,18 @@
 
 namespace isofold::cuda {
 
-inline constexpr int kLevels = 6;  // rows of up to 32^5 chunks, 2.7e11 elements; level 0 is the chunks
-inline constexpr int kFanIn = 32;
+inline constexpr int kLevels = 6;  // rows of up to 64^5 chunks, 8.8e12 elements; level 0 is the chunks
+inline constexpr int kFanBits = 6;
+inline constexpr int kFanIn = 1 << kFanBits;
+
+// The chunks of a node of level 1 that still have vertices, a bit each.
+using LiveWord = unsigned long long;
+static_assert(8 * sizeof(LiveWord) == kFanIn);
+__device__ inline int lowest_live(LiveWord word) { return __ffsll(static_cast<long long>(word)) - 1; }
+__device__ inline int highest_live(LiveWord word) { return 63 - __clzll(static_cast<long long>(word)); }
+__device__ inline LiveWord live_below(LiveWord word, int bit) { return word & ((1ULL << bit) - 1); }
+__device__ inline LiveWord live_above(LiveWord word, int bit) { return word & ~(2 * (1ULL << bit) - 1); }
+__device__ inline bool is_live(LiveWord word, int bit) { return (word >> bit & 1U) != 0; }
 inline constexpr int kClasses = 4;  // short rows: a lane, four lanes, a warp, a block each
 __host__ __device__ constexpr int class_size(int row_class) {
   return row_class == 0 ? 1 : (row_class == 1 ? 4 : (row_class == 2 ? 32 : kBlock));
@@ -38,11 +48,8 @@ struct Base {
   DoubleDouble weight;
 };
 
-// The vertices of a chunk that its node's hull has kept: one range (Theorem 4.4), as positions in the chunk.
-// Dead chunks have their bit of `live` cleared.
+// What does not change of a stored chunk, but for the last.
 struct ChunkRecord {
-  int first;
-  int last;
   int count;     // vertices listed; 0: the vertices are the bits of a mask
   int exact;     // running totals inside are exact as doubles
   int sorted;    // its values never fall
@@ -51,15 +58,19 @@ struct ChunkRecord {
   double outgoing;  // the value of the edge that leaves the last vertex
 };
 
-// The same range as places in the chunk's list of vertices: none where the chunk is dead, and up to kMasked
-// where it has a mask instead.
-struct ListedRange {
+// The vertices of a chunk that its node's hull has kept: one range (Theorem 4.4), as positions in the chunk and as
+// places in its list of vertices. Dead chunks have none, and their bit of `live` cleared.
+struct alignas(8) VertexRange {
+  std::uint16_t first_entry;
+  std::uint16_t end_entry;  // kMasked: the chunk has a mask instead
   std::uint16_t first;
-  std::uint16_t end;
+  std::uint16_t last;
 
-  __device__ int count() const { return end - first; }
+  __device__ int entries() const { return end_entry - first_entry; }
+  __device__ bool listed() const;
 };
 inline constexpr std::uint16_t kMasked = 0xffff;
+__device__ inline bool VertexRange::listed() const { return end_entry != kMasked; }
 
 // The vertices of a chunk: a list of up to 256 with their totals, or a mask with the totals at its tiles.
 template <class E>
@@ -129,10 +140,10 @@ struct Plan {
   int* dense_children;         // a node of level 1: how many of its chunks are dense
   Slot<E>* slots;
   ChunkRecord* chunks;
-  ListedRange* listed;
+  VertexRange* ranges;
   SpanSums* sums[kLevels];
   Base* bases[kLevels];
-  std::uint32_t* live;        // a word a node of level 1: its chunks that still have vertices
+  LiveWord* live;             // a word a node of level 1: its chunks that still have vertices
   std::int32_t* live_before;  // a node of level 1: the last live chunk before its own, in the row
   std::int32_t* live_after;   // the first one after its own, or the row's number of chunks
   int* arrivals[kLevels];
@@ -170,7 +181,7 @@ __device__ bool find_chunk(const Plan<E>& plan, std::int64_t chunk, LongRowPlace
 
 // Node j of a level in a row.
 __device__ inline std::int64_t node_id(const LongRowPlace& place, int level, std::int64_t j) {
-  return level == 0 ? place.row.first_chunk + j : (place.row.first_chunk >> (5 * level)) + place.number + j;
+  return level == 0 ? place.row.first_chunk + j : (place.row.first_chunk >> (kFanBits * level)) + place.number + j;
 }
 
 }  // namespace isofold::cuda

@@ -35,7 +35,7 @@ std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   }
   plan.long_rows_bound = long_rows;
   plan.chunks_bound = chunks;
-  const auto nodes = [&](int level) { return chunks == 0 ? 0 : (chunks >> (5 * level)) + long_rows + 1; };
+  const auto nodes = [&](int level) { return chunks == 0 ? 0 : (chunks >> (kFanBits * level)) + long_rows + 1; };
   plan.faulty_offsets = carver.take<int>(ragged ? 1 : 0);
   plan.counts = carver.take<unsigned long long>(ragged ? kClasses + 1 : 0);
   plan.dense_counts = carver.take<unsigned long long>(kClasses);
@@ -64,13 +64,13 @@ std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   plan.first_chunks = carver.take<std::int32_t>(nodes(1));
   plan.slots = carver.take<Slot<E>>(chunks);
   plan.chunks = carver.take<ChunkRecord>(chunks);
-  plan.listed = carver.take<ListedRange>(chunks);
+  plan.ranges = carver.take<VertexRange>(chunks);
   for (int level = 0; level < kLevels; ++level) {
     const std::int64_t count = level == 0 ? chunks : nodes(level);
     plan.sums[level] = carver.take<SpanSums>(count);
     plan.bases[level] = carver.take<Base>(count);
   }
-  plan.live = carver.take<std::uint32_t>(nodes(1));
+  plan.live = carver.take<LiveWord>(nodes(1));
   plan.live_before = carver.take<std::int32_t>(nodes(1));
   plan.live_after = carver.take<std::int32_t>(nodes(1));
   return carver.used();

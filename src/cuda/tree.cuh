@@ -33,12 +33,20 @@ template <class E>
 __device__ void sum_children(const Node<E>& node, std::int64_t number, SharedNode* shared) {
   if (threadIdx.x < 32) {
     const int lane = static_cast<int>(threadIdx.x);
-    const std::int64_t child = number * kFanIn + lane;
-    const std::int64_t span = std::int64_t{1} << (5 * (node.level - 1));
-    const bool present = child * span < node.end_chunk;
-    const std::int64_t id = node_id(node.place, node.level - 1, child);
-    SpanSums mine{{}, {}, 0.0, 0.0, UnitTracker::kNone, UnitTracker::kNone};
-    if (present) mine = load_fresh(node.plan.sums[node.level - 1] + id);
+    constexpr int kALane = kFanIn / 32;
+    const std::int64_t first = number * kFanIn + lane * kALane;
+    const std::int64_t span = std::int64_t{1} << (kFanBits * (node.level - 1));
+    const auto present = [&](int i) { return (first + i) * span < node.end_chunk; };
+    const std::int64_t id = node_id(node.place, node.level - 1, first);
+    SpanSums sums[kALane];
+#pragma unroll
+    for (int i = 0; i < kALane; ++i) {
+      sums[i] = {{}, {}, 0.0, 0.0, UnitTracker::kNone, UnitTracker::kNone};
+      if (present(i)) sums[i] = load_fresh(node.plan.sums[node.level - 1] + id + i);
+    }
+    SpanSums mine = sums[0];
+#pragma unroll
+    for (int i = 1; i < kALane; ++i) mine = mine + sums[i];
     const Team<32> warp{nullptr};
     const auto totals = warp.scan(mine.total);
     Base base{totals.before, {}};
@@ -52,7 +60,12 @@ __device__ void sum_children(const Node<E>& node, std::int64_t number, SharedNod
       all.weight_magnitude = warp.reduce_sum(mine.weight_magnitude) * (1 + 0x1p-40);
       all.weight_unit = warp_min(mine.weight_unit);
     }
-    if (present) node.plan.bases[node.level - 1][id] = base;
+#pragma unroll
+    for (int i = 0; i < kALane; ++i) {
+      if (present(i)) node.plan.bases[node.level - 1][id + i] = base;
+      base.total = base.total + sums[i].total;
+      if constexpr (E::kWeighted) base.weight = base.weight + sums[i].weight;
+    }
     if (lane == 0) {
       shared->sums = all;
       node.plan.sums[node.level][node_id(node.place, node.level, number)] = all;
@@ -93,7 +106,7 @@ __device__ void climb(const Plan<E>& plan, const LongRowPlace& place, std::int64
                  {}};
     if (level == 1 && threadIdx.x == 0) {
       const auto chunks = static_cast<int>(node.end_chunk - first);
-      *node.live_word(first) = chunks == kFanIn ? ~0U : (1U << chunks) - 1U;
+      *node.live_word(first) = ~LiveWord{0} >> (kFanIn - chunks);
     }
     sum_children(node, number, shared);
     if (!merge_by_gathering(node, shared->sums, team, scratch.gather)) merge_by_bridges(node, scratch.bridges);

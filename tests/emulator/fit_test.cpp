@@ -71,7 +71,7 @@ TEST_P(FitOfShape, Long) { check({8192, 8193, 20000}); }
 INSTANTIATE_TEST_SUITE_P(Shapes, FitOfShape, testing::ValuesIn(shape_names()),
                          [](const auto& shape) { return shape.param; });
 
-// More than 32 chunks: the tree has two levels. Who arrives last at its nodes must not matter.
+// More than 64 chunks: the tree has two levels. Who arrives last at its nodes must not matter.
 class FitOfTwoLevels : public OnDevice, public testing::WithParamInterface<std::string> {};
 
 TEST_P(FitOfTwoLevels, InAnyOrder) {
@@ -81,7 +81,7 @@ TEST_P(FitOfTwoLevels, InAnyOrder) {
   };
   for (const Types types :
        {Types{DataType::float32, Weights::none}, Types{DataType::float64, Weights::float32}}) {
-    FitCase row = shape_case(GetParam(), 1, 300007, types.values, types.weights, 5);
+    FitCase row = shape_case(GetParam(), 1, 600011, types.values, types.weights, 5);
     const Fit expected = fit_on_cpu(row, types.values);
     for (const std::uint64_t seed : {0U, 1U, 2U}) {
       simt::shuffle_blocks(seed);

@@ -54,6 +54,10 @@ To simt_bits(From from) {
 inline int __popc(unsigned x) { return __builtin_popcount(x); }
 inline int __ffs(int x) { return __builtin_ffs(x); }
 inline int __clz(int x) { return x == 0 ? 32 : __builtin_clz(static_cast<unsigned>(x)); }
+inline int __ffsll(long long x) { return __builtin_ffsll(x); }
+inline int __clzll(long long x) {
+  return x == 0 ? 64 : __builtin_clzll(static_cast<unsigned long long>(x));
+}
 inline long long __double_as_longlong(double x) { return simt_bits<long long>(x); }
 inline double __longlong_as_double(long long x) { return simt_bits<double>(x); }
 inline unsigned __float_as_uint(float x) { return simt_bits<unsigned>(x); }
