@@ -160,7 +160,7 @@ struct FilterShared {
 // thread.
 template <class Shared>
 inline constexpr int kFilterResident =
-    std::max<int>(1, std::min<int>(6, 227 * 1024 / (sizeof(Shared) + 1024)));
+    std::max<int>(1, std::min<int>(5, 227 * 1024 / (sizeof(Shared) + 1024)));
 
 template <class E>
 __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShared<E>>)
@@ -207,6 +207,7 @@ __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShare
   if (count > 0) store_sparse_chunk(plan, id, chunk, count - 1);
   if (lane != 0) return;
   if (number % kFanIn == 0) {
+    plan.live[node_id(place, 1, number / kFanIn)] = live_chunks(number, number, place.row.chunks);
     plan.first_chunks[atomicAdd(&plan.work->first_chunks, 1)] = static_cast<std::int32_t>(id);
   }
   if (count == 0 && !sorted) {

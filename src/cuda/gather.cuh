@@ -20,62 +20,90 @@ struct GatherScratch {
   JointScratch joints;
 };
 
-// Lists the node's live vertices and then its end, and where its children's begin in that list; returns how many
-// they are, or 0 where they are too many or not all listed. The node's sums are known once the block has met.
+// Neighbouring children of a node, all of them or a run: chunks [first, end) of its row.
+struct ChildRun {
+  std::int64_t first;
+  std::int64_t end;
+};
+
+// The live chunks of a thread's share of a run.
 template <class E>
-__device__ int gather(Node<E>& node, const SpanSums& sums, const Team<kBlock>& team, GatherScratch<E>& scratch) {
-  constexpr int kHeld = 8;
-  const int thread = static_cast<int>(threadIdx.x);
-  const std::int64_t chunks = node.end_chunk - node.first_chunk;
-  // A power of two chunks a thread: no thread has chunks of two children.
-  std::int64_t share = 1;
-  while (share * kBlock < chunks) share *= 2;
-  const std::int64_t begin = min(static_cast<long long>(thread * share), static_cast<long long>(chunks));
-  const std::int64_t end = min(static_cast<long long>(begin + share), static_cast<long long>(chunks));
-  const VertexRange* ranges = node.plan.ranges + node.place.row.first_chunk + node.first_chunk;
-  VertexRange held[kHeld];
-  int count = 0;
-  // Several at a time, so that their ways from memory overlap.
-  const auto fetch = [&](std::int64_t from) {
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) held[i] = from + i < end ? load_fresh(ranges + from + i) : VertexRange{};
-  };
-  fetch(begin);
-  for (std::int64_t from = begin;;) {
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) count = min(count + held[i].entries(), kGatherCapacity);
-    from += kHeld;
-    if (from >= end) break;
-    fetch(from);
+struct LiveShare {
+  static constexpr int kHeld = 8;  // ranges that are fetched at a time, so that their ways from memory overlap
+  const Node<E>& node;
+  std::int64_t size;  // chunks a thread: a power of two, so that no thread has chunks of two children
+  std::int64_t begin;
+  std::int64_t end;
+
+  __device__ LiveShare(const Node<E>& of_node, const ChildRun& run) : node(of_node), size(1) {
+    while (size * kBlock < run.end - run.first) size *= 2;
+    const auto at = [&](std::int64_t share) {
+      return min(static_cast<long long>(run.first + share * size), static_cast<long long>(run.end));
+    };
+    begin = at(threadIdx.x);
+    end = at(threadIdx.x + 1);
   }
+
+  // Calls use(chunk, range) for each, in order.
+  template <class Use>
+  __device__ void for_each(Use use) const {
+    for (std::int64_t from = begin; from < end;) {
+      const std::int64_t base = from / kFanIn * kFanIn;
+      const std::int64_t stop = min(static_cast<long long>(base + kFanIn), static_cast<long long>(end));
+      LiveWord word = __ldcg(node.live_word(from));
+      word &= live_chunks(base, from, stop);
+#pragma unroll 1
+      while (word != 0) {
+        std::int64_t chunks[kHeld];
+        VertexRange ranges[kHeld];
+#pragma unroll
+        for (int i = 0; i < kHeld; ++i) {
+          chunks[i] = base + lowest_live(word);
+          ranges[i] = word != 0 ? node.range(chunks[i]) : VertexRange{};
+          word &= word - 1;
+        }
+#pragma unroll
+        for (int i = 0; i < kHeld; ++i) {
+          if (ranges[i].entries() > 0) use(chunks[i], ranges[i]);
+        }
+      }
+      from = stop;
+    }
+  }
+};
+
+// Lists a run's live vertices and then its end, and where its children's begin in that list; returns how many they
+// are, or 0 where they are too many or not all listed. The node's sums are known once the block has met.
+template <class E>
+__device__ int gather(Node<E>& node, const SpanSums& sums, const ChildRun& run, const Team<kBlock>& team,
+                      GatherScratch<E>& scratch) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const LiveShare<E> share(node, run);
+  int count = 0;
+  share.for_each([&](std::int64_t, const VertexRange& range) {
+    count = min(count + range.entries(), kGatherCapacity);
+  });
   const auto places = team.scan(count);
   node.sums = sums;
   if (places.all >= kGatherCapacity) return 0;
 
   auto& list = scratch.list;
-  const std::int64_t span = std::int64_t{1} << (kFanBits * (node.level - 1));  // chunks a child
-  const std::int64_t mine = thread * share;
-  if (mine % span == 0 && mine / span < kFanIn) {
-    scratch.joints.bounds[mine / span] = places.before;
+  const std::int64_t child = thread * share.size >> (kFanBits * (node.level - 1));
+  if (child << (kFanBits * (node.level - 1)) == thread * share.size && child < kFanIn) {
+    scratch.joints.bounds[child] = places.before;
   }
-  int place = places.before;
   // Each entry's place gets its name; then all threads fetch what is named.
-  if (end - begin > kHeld) fetch(begin);
-  for (std::int64_t from = begin;;) {
-#pragma unroll
-    for (int i = 0; i < kHeld; ++i) {
-      for (int entry = held[i].first_entry; entry < held[i].end_entry; ++entry) {
-        list.index[place++] = (from + i) << 16 | entry;
-      }
-    }
-    from += kHeld;
-    if (from >= end) break;
-    fetch(from);
+  int place = places.before;
+  if (count > 0) {
+    share.for_each([&](std::int64_t chunk, const VertexRange& range) {
+#pragma unroll 1
+      for (int entry = range.first_entry; entry < range.end_entry; ++entry) list.index[place++] = chunk << 16 | entry;
+    });
   }
   __syncthreads();
 #pragma unroll 2
   for (int i = thread; i < places.all; i += kBlock) {
-    const std::int64_t chunk = node.first_chunk + (list.index[i] >> 16);
+    const std::int64_t chunk = list.index[i] >> 16;
     const int entry = static_cast<int>(list.index[i] & 0xffff);
     const Slot<E>& slot = node.slot(chunk);
     const Base base = node.base(chunk);
@@ -87,20 +115,26 @@ __device__ int gather(Node<E>& node, const SpanSums& sums, const Team<kBlock>& t
     list.set(i, chunk * kLongChunk + static_cast<int>(__ldcg(slot.places + entry)), base.total + total, weight,
              entry);
   }
-  if (thread == 0) list.set(places.all, node.end(), node.sums.total, node.sums.weight, 0);
+  if (thread == 0) {
+    const bool last = run.end == node.end_chunk;
+    const Base base = last ? Base{node.sums.total, node.sums.weight} : node.base(run.end);
+    list.set(places.all, last ? node.end() : run.end * kLongChunk, base.total, base.weight, 0);
+  }
   __syncthreads();
   return places.all + 1;
 }
 
-// Writes what is left of the first `count` listed points as a range a chunk.
+// Writes what is left of a run, the first `count` listed points, as a range a chunk.
 template <class E>
-__device__ void keep_ranges(const Node<E>& node, const GatherScratch<E>& scratch, int count) {
+__device__ void keep_ranges(const Node<E>& node, const ChildRun& run, const GatherScratch<E>& scratch, int count) {
   const int thread = static_cast<int>(threadIdx.x);
   const auto& list = scratch.list;
   VertexRange* ranges = node.plan.ranges + node.place.row.first_chunk;
-  for (std::int64_t chunk = node.first_chunk + thread; chunk < node.end_chunk; chunk += kBlock) {
-    ranges[chunk] = {};
-    if (chunk % kFanIn == 0) *node.live_word(chunk) = 0;
+  const LiveShare<E> share(node, run);
+  share.for_each([&](std::int64_t chunk, const VertexRange&) { ranges[chunk] = {}; });
+  __syncthreads();
+  for (std::int64_t base = run.first / kFanIn * kFanIn + thread * kFanIn; base < run.end; base += kBlock * kFanIn) {
+    *node.live_word(base) &= ~live_chunks(base, run.first, run.end);
   }
   __syncthreads();
   const auto index = [&](int i) { return list.index[list.order[i]]; };
@@ -117,11 +151,12 @@ __device__ void keep_ranges(const Node<E>& node, const GatherScratch<E>& scratch
   }
 }
 
-// The node's hull from a gathered list of its vertices, if they are few. Returns whether they were.
+// The hull of a run of a node's children from a gathered list of their vertices, if they are few. Returns whether
+// they were.
 template <class E>
-ISOFOLD_DEVICE_OUT_OF_LINE bool merge_by_gathering(Node<E>& node, const SpanSums& sums,
+ISOFOLD_DEVICE_OUT_OF_LINE bool merge_by_gathering(Node<E>& node, const SpanSums& sums, const ChildRun& run,
                                                    const Team<kBlock>& team, GatherScratch<E>& scratch) {
-  const int count = gather(node, sums, team, scratch);
+  const int count = gather(node, sums, run, team, scratch);
   if (count == 0) return false;
   auto& list = scratch.list;
   const SpanErrors<E> errors(node.sums);
@@ -135,9 +170,9 @@ ISOFOLD_DEVICE_OUT_OF_LINE bool merge_by_gathering(Node<E>& node, const SpanSums
                             list.point(b, errors.total, errors.weight),
                             list.point(d, errors.total, errors.weight));
   };
-  // Each child's hull is convex already; the last one's goes on to the node's end.
+  // Each child's hull is convex already; the last one's goes on to the end.
   const std::int64_t child = std::int64_t{1} << (kFanBits * (node.level - 1));
-  const auto children = static_cast<int>((node.end_chunk - node.first_chunk + child - 1) / child);
+  const auto children = static_cast<int>((run.end - run.first + child - 1) / child);
   const bool cut = count > kLongLists * children;
   int left = count;
   if (cut) {
@@ -145,7 +180,7 @@ ISOFOLD_DEVICE_OUT_OF_LINE bool merge_by_gathering(Node<E>& node, const SpanSums
     left = cut_joints<kGatherCapacity>(list.order, children, scratch.joints, scratch.counts, is_vertex);
   }
   left = sweep_block<kGatherCapacity>(list.order, left, kFewPoints, scratch.counts, is_vertex, !cut);
-  keep_ranges(node, scratch, left - 1);
+  keep_ranges(node, run, scratch, left - 1);
   return true;
 }
 

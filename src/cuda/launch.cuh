@@ -90,7 +90,8 @@ cudaError_t launch_long_rows(const Plan<E>& plan, cudaStream_t stream) {
   start_kernel(scan_groups<E>, scanners, 32 * kScanWarps, sizeof(ScanShared<E>), stream, plan);
   start_kernel(filter_chunks<E>, blocks_for(plan.chunks_bound, kFilterWarps), 32 * kFilterWarps,
                sizeof(FilterShared<E>), stream, plan);
-  start_kernel(solve_and_merge<E>, solvers, kBlock, sizeof(LongShared<E>), stream, plan);
+  start_kernel(solve_and_merge<E>, solvers, kBlock, sizeof(LongShared<E>), stream, plan,
+               static_cast<int>(solvers));
   start_kernel(value_edges<E>, blocks_for(plan.chunks_bound, kEdgesABlock), 32 * kEdgesABlock, 0, stream,
                plan);
   start_kernel(write_chunks<E>, chunks, kBlock, 0, stream, plan);

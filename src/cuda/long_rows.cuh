@@ -134,17 +134,18 @@ __device__ void solve_dense_chunk(const Plan<E>& plan, std::int64_t id, const Lo
 // Blocks take the dense chunks first, then the nodes of level 1. A node that has dense chunks is merged by
 // the block that solves the last of them, any other by the block that takes it.
 template <class E>
-__global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>) solve_and_merge(const Plan<E> plan) {
+__global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>) solve_and_merge(const Plan<E> plan, int blocks) {
   unsigned char* memory = dynamic_shared();
   auto& shared = *reinterpret_cast<LongShared<E>*>(memory);
   const Team<kBlock> team{&shared.team};
   const int dense = plan.work->dense_chunks;
   const int all = dense + plan.work->first_chunks;
-  for (;;) {
+  for (int turn = static_cast<int>(blockIdx.x);; turn += blocks) {
+    // Nodes take about as long as each other, and dense chunks do not.
     __syncthreads();
-    if (threadIdx.x == 0) shared.taken = atomicAdd(&plan.work->taken, 1);
+    if (dense > 0 && threadIdx.x == 0) shared.taken = atomicAdd(&plan.work->taken, 1);
     __syncthreads();
-    const int taken = shared.taken;
+    const int taken = dense > 0 ? shared.taken : turn;
     if (taken >= all) return;
     const std::int64_t id = taken < dense ? plan.dense_chunks[taken] : plan.first_chunks[taken - dense];
     LongRowPlace place;

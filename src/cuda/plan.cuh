@@ -24,6 +24,13 @@ __device__ inline int lowest_live(LiveWord word) { return __ffsll(static_cast<lo
 __device__ inline int highest_live(LiveWord word) { return 63 - __clzll(static_cast<long long>(word)); }
 __device__ inline LiveWord live_below(LiveWord word, int bit) { return word & ((1ULL << bit) - 1); }
 __device__ inline LiveWord live_above(LiveWord word, int bit) { return word & ~(2 * (1ULL << bit) - 1); }
+// The bits of the word for chunks [base, base + 64) that lie in [first, end), some of which do.
+__device__ inline LiveWord live_chunks(std::int64_t base, std::int64_t first, std::int64_t end) {
+  LiveWord word = ~LiveWord{0};
+  if (first > base) word &= word << (first - base);
+  if (end < base + kFanIn) word &= ~LiveWord{0} >> (base + kFanIn - end);
+  return word;
+}
 __device__ inline bool is_live(LiveWord word, int bit) { return (word >> bit & 1U) != 0; }
 inline constexpr int kClasses = 4;  // short rows: a lane, four lanes, a warp, a block each
 __host__ __device__ constexpr int class_size(int row_class) {

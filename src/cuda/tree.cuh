@@ -16,10 +16,12 @@
 namespace isofold::cuda {
 
 template <class E>
-union NodeScratch {
-  GatherScratch<E> gather;
+struct NodeScratch {
+  union {
+    GatherScratch<E> gather;
+    NeighbourScratch neighbours;
+  };
   BridgeScratch bridges;
-  NeighbourScratch neighbours;
 };
 
 struct SharedNode {
@@ -104,12 +106,11 @@ __device__ void climb(const Plan<E>& plan, const LongRowPlace& place, std::int64
                  first,
                  min(static_cast<long long>(first + span), static_cast<long long>(place.row.chunks)),
                  {}};
-    if (level == 1 && threadIdx.x == 0) {
-      const auto chunks = static_cast<int>(node.end_chunk - first);
-      *node.live_word(first) = ~LiveWord{0} >> (kFanIn - chunks);
-    }
     sum_children(node, number, shared);
-    if (!merge_by_gathering(node, shared->sums, team, scratch.gather)) merge_by_bridges(node, scratch.bridges);
+    if (!merge_by_gathering(node, shared->sums, {node.first_chunk, node.end_chunk}, team, scratch.gather)) {
+      const int units = find_units(node, shared->sums, team, scratch.gather, scratch.bridges);
+      merge_by_bridges(node, scratch.bridges, units);
+    }
     children = (children + kFanIn - 1) / kFanIn;
     if (children == 1) {
       find_neighbours(plan, place, scratch.neighbours);
