@@ -6,27 +6,131 @@
 
 #include "cuda/gather.cuh"
 #include "cuda/node.cuh"
-#include "geometry/chain_bridge.hpp"
+#include "cuda/search.cuh"
 
 namespace isofold::cuda {
 
+inline constexpr int kNearWindow = 128;  // elements to each side of a joint
+
+// What a warp sees of the neighbourhood of a joint.
+struct NearScratch {
+  double totals[2 * kNearWindow];
+  std::uint16_t order[2 * kNearWindow];  // positions of vertices in the window
+};
+
 struct BridgeScratch {
-  int points[kFanIn];                // of a child; kGatherCapacity: too many to gather
+  NearScratch near[kBlock / 32];
+  int points[kFanIn];               // of a child; kGatherCapacity: too many to gather
+  bool bends[kFanIn];                // the diagram, at the start of a unit, before any is merged
+  int cut;                           // some have been merged
   std::int64_t starts[kFanIn + 1];   // the chunks that units begin with: children, or runs of them
 };
 
-// Links two neighbouring runs of chunks of a node by their bridge. One warp.
+// The bridge over the joint before chunk `middle`, where both its ends lie near the joint and the sums there are
+// exact as doubles: nearly always where most points are vertices. Returns whether they were found. A warp.
+template <class E>
+ISOFOLD_DEVICE_OUT_OF_LINE bool bridge_near(const Node<E>& node, std::int64_t middle, NearScratch& scratch,
+                                            std::int64_t& left, std::int64_t& right) {
+  constexpr int kWords = kNearWindow / kTile;
+  constexpr int kALane = 2 * kNearWindow / 32;
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const VertexRange before = node.range(middle - 1);
+  const VertexRange after = node.range(middle);
+  if (before.listed() || after.listed()) return false;
+  const std::int64_t start = middle * kLongChunk - kNearWindow;
+
+  // Lanes hold the window's words of vertices, and then eight of its elements each.
+  std::uint32_t word = 0;
+  if (lane < 2 * kWords) {
+    const bool on_left = lane < kWords;
+    const int tile = on_left ? kBlock - kWords + lane : lane - kWords;
+    word = __ldcg(node.slot(on_left ? middle - 1 : middle).places + tile);
+    const int low = (on_left ? before : after).first - tile * kTile;
+    const int high = (on_left ? before : after).last - tile * kTile;
+    if (low >= kTile || high < 0) word = 0;
+    if (low > 0 && low < kTile) word &= ~0U << low;
+    if (high >= 0 && high < kTile - 1) word &= (2U << high) - 1U;
+  }
+  const E row = node.plan.elements.from(node.place.row.begin);
+  const std::int64_t end = node.end();
+  double values[kALane];
+  double own = 0;
+  double magnitude = 0;
+#pragma unroll
+  for (int i = 0; i < kALane; ++i) {
+    const std::int64_t at = start + lane * kALane + i;
+    values[i] = at < end ? row.value(at) : 0.0;
+    own += values[i];
+    magnitude += fabs(values[i]);
+  }
+  const Team<32> team{nullptr};
+  if (!exact_as_double(team.reduce_sum(magnitude) * (1 + 0x1p-40), node.sums.unit)) return false;
+  double running = team.scan(own).before;
+#pragma unroll
+  for (int i = 0; i < kALane; ++i) {
+    scratch.totals[lane * kALane + i] = running;
+    running += values[i];
+  }
+  const auto places = team.scan(__popc(word));
+  const int joint = __shfl_sync(0xffffffffU, places.before, kWords);
+  int place = places.before;
+  for (; word != 0; word &= word - 1) {
+    scratch.order[place++] = static_cast<std::uint16_t>(lane * kTile + __ffs(static_cast<int>(word)) - 1);
+  }
+  __syncwarp();
+  bool found = false;
+  if (joint > 1 && places.all - joint > 1) {
+    int cut_left = 0;
+    int cut_right = 0;
+    bridge_lists(scratch.order, 0, joint, places.all, &cut_left, &cut_right, [&](int a, int b, int d) {
+      return light_vertex({a, scratch.totals[a]}, {b, scratch.totals[b]}, {d, scratch.totals[d]});
+    });
+    // At its last vertex the window says nothing of those beyond.
+    found = cut_left > 0 && cut_right < places.all - 1;
+    left = start + scratch.order[cut_left];
+    right = start + scratch.order[cut_right];
+  }
+  __syncwarp();
+  return found;
+}
+
+// Links two neighbouring runs of chunks of a node by their bridge, found by alternating tangents (chain_bridge.hpp):
+// whether a vertex is too near the joint to be an end of the bridge changes once, and as one end moves away from the
+// joint the other never comes back. One warp, every
+// lane with a vertex of its own.
 template <class E>
 ISOFOLD_DEVICE_OUT_OF_LINE void merge_pair(const Node<E>& node, std::int64_t first, std::int64_t middle,
-                                           std::int64_t end) {
+                                           std::int64_t end, NearScratch& scratch) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const SpanErrors<E> errors(node.sums);
+  const std::int64_t first_index = first * kLongChunk;
   const std::int64_t end_index = end == node.end_chunk ? node.end() : end * kLongChunk;
-  const NodeChain<E> chain{node, end_index, errors.total, errors.weight};
-  const ChainBridge<NodeChain<E>> bridge(
-      chain, first * kLongChunk, chain.at_or_before(middle * kLongChunk - 1), middle * kLongChunk, end_index);
-  const std::int64_t left = bridge.left();
-  const std::int64_t right = bridge.right();
+  const NodeChain<E, 1> chain{node, end_index, errors.total, errors.weight};
+  std::int64_t left = 0;
+  std::int64_t right = 0;
+  bool found = false;
+  if constexpr (kPlainTiles<E>) found = bridge_near(node, middle, scratch, left, right);
+  if (!found) {
+    left = chain.at_or_before(middle * kLongChunk - 1);
+    right = middle * kLongChunk;
+  }
+  for (bool started = false; !found; started = true) {
+    const NodePoint to{right};
+    const std::int64_t back = first_that_holds(left - first_index + 1, [&](std::int64_t k) {
+      const std::int64_t vertex = chain.at_or_before(left - k);
+      if (vertex == first_index) return true;
+      return chain.is_vertex({chain.at_or_before(vertex - 1)}, {vertex}, to);
+    });
+    if (back == 0 && started) break;
+    left = chain.at_or_before(left - back);
+    const NodePoint from{left};
+    const std::int64_t forth = first_that_holds(end_index - right + 1, [&](std::int64_t k) {
+      const std::int64_t vertex = chain.at_or_after(right + k);
+      return vertex == end_index || chain.is_vertex(from, {vertex}, {chain.at_or_after(vertex + 1)});
+    });
+    if (forth == 0) break;
+    right = chain.at_or_after(right + forth);
+  }
   __syncwarp();
   VertexRange* ranges = node.plan.ranges + node.place.row.first_chunk;
   if (lane == 0) {
@@ -60,15 +164,13 @@ ISOFOLD_DEVICE_OUT_OF_LINE void merge_pair(const Node<E>& node, std::int64_t fir
 }
 
 // Whether the diagram bends up where one run of chunks ends and the next begins, between their vertices next to
-// there: the start of the second is one of its vertices.
+// there: the start of the second is one of its vertices. A thread.
 template <class E>
-ISOFOLD_DEVICE_OUT_OF_LINE bool joint_bends(const Node<E>& node, std::int64_t middle, std::int64_t end) {
+ISOFOLD_DEVICE_OUT_OF_LINE bool joint_bends(const Node<E>& node, std::int64_t middle) {
   const SpanErrors<E> errors(node.sums);
-  const std::int64_t end_index = end == node.end_chunk ? node.end() : end * kLongChunk;
-  const NodeChain<E> chain{node, end_index, errors.total, errors.weight};
+  const NodeChain<E, 1> chain{node, node.end(), errors.total, errors.weight};
   const std::int64_t joint = middle * kLongChunk;
-  return chain.is_vertex(chain.point(chain.at_or_before(joint - 1)), chain.point(joint),
-                         chain.point(chain.at_or_after(joint + 1)));
+  return chain.is_vertex({chain.at_or_before(joint - 1)}, {joint}, {chain.at_or_after(joint + 1)});
 }
 
 // How many points every child has.
@@ -119,16 +221,24 @@ __device__ int find_units(Node<E>& node, const SpanSums& sums, const Team<kBlock
   return units;
 }
 
-// Merges the node's units pairwise. Where the diagram bends up at the joint, there is nothing to do.
+// Merges the node's units pairwise. Joints that bend up from the start need no bridge as long as nothing has been
+// cut.
 template <class E>
-__device__ void merge_by_bridges(const Node<E>& node, const BridgeScratch& scratch, int units) {
+__device__ void merge_by_bridges(const Node<E>& node, BridgeScratch& scratch, int units) {
   const int warp = static_cast<int>(threadIdx.x) / 32;
+  const auto unit = static_cast<int>(threadIdx.x);
   const std::int64_t* starts = scratch.starts;
+  if (unit == 0) scratch.cut = 0;
+  if (unit > 0 && unit < units) scratch.bends[unit] = joint_bends(node, starts[unit]);
+  __syncthreads();
   for (int reach = 1; reach < units; reach *= 2) {
+    const bool cut = scratch.cut != 0;  // in an earlier round: this one's pairs do not touch each other
+    __syncthreads();
     for (int first = 2 * reach * warp; first + reach < units; first += 2 * reach * (kBlock / 32)) {
-      const std::int64_t middle = starts[first + reach];
-      if (joint_bends(node, middle, starts[min(first + 2 * reach, units)])) continue;
-      merge_pair(node, starts[first], middle, starts[min(first + 2 * reach, units)]);
+      if (!cut && scratch.bends[first + reach]) continue;
+      if (threadIdx.x % 32 == 0) atomicExch(&scratch.cut, 1);
+      merge_pair(node, starts[first], starts[first + reach], starts[min(first + 2 * reach, units)],
+                 scratch.near[warp]);
     }
     __threadfence();
     __syncthreads();

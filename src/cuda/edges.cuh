@@ -41,7 +41,7 @@ __global__ void __launch_bounds__(32 * kEdgesABlock) value_edges(const Plan<E> p
                      min(static_cast<long long>(last), static_cast<long long>(place.row.chunks)),
                      plan.sums[level][node_id(place, level, index)]};
   const SpanErrors<E> errors(node.sums);
-  const NodeChain<E> chain{node, node.end(), errors.total, errors.weight};
+  const NodeChain<E, 32> chain{node, node.end(), errors.total, errors.weight};
   const Point from = chain.place(a);
   const Point to = chain.place(b);
   CertifiedSum weight{{static_cast<double>(b - a), 0.0}, 0.0};

@@ -130,11 +130,15 @@ __device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const S
   Slot<E>& slot = plan.slots[id];
   const E row = chunk.row.from(chunk.origin);
   int last = 0;
-#pragma unroll 4
+  double before = -INFINITY;  // the last value of the tile before
+#pragma unroll 8
   for (int tile = 0; tile < kScanTiles; ++tile) {
     const int i = tile * kTile + lane;
-    const bool rises = i < chunk.length && (i == 0 || row.value(i - 1) < row.value(i));
-    const unsigned mask = __ballot_sync(0xffffffffU, rises);
+    const double value = i < chunk.length ? row.value(i) : -INFINITY;
+    double previous = __shfl_up_sync(0xffffffffU, value, 1);
+    if (lane == 0) previous = before;
+    before = __shfl_sync(0xffffffffU, value, 31);
+    const unsigned mask = __ballot_sync(0xffffffffU, previous < value);
     if (mask != 0) last = tile * kTile + 31 - __clz(static_cast<int>(mask));
     if (lane == 0) slot.places[tile] = mask;
   }

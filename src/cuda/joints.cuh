@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cuda/point_list.cuh"
+#include "cuda/search.cuh"
 
 namespace isofold::cuda {
 
@@ -16,27 +17,6 @@ struct JointScratch {
   int cut_left[kMostLists];    // the bridge from list c to the next: the entries strictly between are gone
   int cut_right[kMostLists];
 };
-
-// The first k in [0, count) for which holds(k), which then holds for all after it, and for the last in any
-// case. A warp. The answer is near 0 more often than not.
-template <class Holds>
-__device__ int first_that_holds(int count, Holds holds) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
-  const auto holds_at = [&](int k) { return k >= count - 1 || holds(k); };
-  const unsigned near = __ballot_sync(0xffffffffU, holds_at(lane));
-  if (near != 0) return min(__ffs(static_cast<int>(near)) - 1, count - 1);
-  int low = 31;  // does not hold
-  int high = count - 1;
-  while (high - low > 1) {
-    const int step = (high - low + 31) / 32;
-    const int at = low + (lane + 1) * step;
-    const unsigned yes = __ballot_sync(0xffffffffU, at >= high || holds(at));
-    const int found = __ffs(static_cast<int>(yes)) - 1;
-    high = min(high, low + (found + 1) * step);
-    low += found * step;
-  }
-  return high;
-}
 
 // The bridge of the lists [left, middle) and [middle, right) of `order`, neither empty, by alternating tangents
 // (chain_bridge.hpp): whether an entry is too near the joint to be an end of it changes once, and as one end

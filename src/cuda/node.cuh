@@ -103,20 +103,18 @@ struct NodePoint {
   mutable Point sums{};
 };
 
-// A node's live vertices for ChainBridge, asked by a whole warp in step. Indices are the row's. `end` bounds
-// the right chain. A turn between near points is judged by the elements between them, which are few and whose
-// sums have small errors; any other by the sums from the node's start.
-template <class E>
+// A node's live vertices, asked by a whole warp in step (32 lanes) or by every lane alone (1). Indices are the
+// row's. `end` bounds the right chain. A turn between near points is judged by the elements between them, which are
+// few and whose sums have small errors; any other by the sums from the node's start.
+template <class E, int Lanes>
 struct NodeChain {
-  using Point = NodePoint;
+  static_assert(Lanes == 1 || Lanes == 32);
   const Node<E>& node;
   std::int64_t end;
   double error;
   double weight_error;
 
-  static constexpr int kNear = 64;  // elements
-
-  __device__ Point point(std::int64_t index) const { return {index}; }
+  static constexpr int kNear = 2 * (Lanes == 1 ? 16 : 32);  // elements
 
   __device__ const isofold::Point& sums(const NodePoint& point) const {
     if (!point.known) {
@@ -217,18 +215,29 @@ struct NodeChain {
 
   ISOFOLD_DEVICE_OUT_OF_LINE isofold::Point place_apart(std::int64_t index) const { return place(index); }
 
-  // Of the elements [from, to), at most kNear, by all lanes.
+  // Of the elements [from, to), few.
   __device__ Run sum_run(std::int64_t from, std::int64_t to) const {
     const E row = node.plan.elements.from(node.place.row.begin);
-    const int lane = static_cast<int>(threadIdx.x) % 32;
     Run run{};
-    for (std::int64_t i = from + lane; i < to; i += 32) {
+    if constexpr (Lanes == 1 && kPlainTiles<E>) {
+      double total = 0;
+#pragma unroll 4
+      for (std::int64_t i = from; i < to; ++i) {
+        const double value = row.value(i);
+        total += value;
+        run.magnitude += fabs(value);
+      }
+      run.total.high = total;
+      if (exact_as_double(run.magnitude * (1 + 0x1p-40), node.sums.unit)) return run;
+      run = {};
+    }
+    for (std::int64_t i = from + (Lanes == 1 ? 0 : threadIdx.x % 32); i < to; i += Lanes) {
       add_element<E>(row, i, run.total, run.weight);
       run.magnitude += fabs(row.weight(i) * row.value(i));
     }
     constexpr unsigned kAll = 0xffffffffU;
 #pragma unroll 1
-    for (int step = 1; step < 32; step *= 2) {
+    for (int step = 1; step < Lanes; step *= 2) {
       run.total = run.total + DoubleDouble{__shfl_xor_sync(kAll, run.total.high, step),
                                            __shfl_xor_sync(kAll, run.total.low, step)};
       if constexpr (E::kWeighted) {
