@@ -15,7 +15,7 @@ inline constexpr int kNearWindow = 128;  // elements to each side of a joint
 // What a warp sees of the neighbourhood of a joint.
 struct NearScratch {
   double totals[2 * kNearWindow];
-  std::uint16_t order[2 * kNearWindow];  // positions of vertices in the window
+  std::int16_t positions[2 * kNearWindow];  // of vertices, from the joint
 };
 
 struct BridgeScratch {
@@ -26,20 +26,47 @@ struct BridgeScratch {
   std::int64_t starts[kFanIn + 1];   // the chunks that units begin with: children, or runs of them
 };
 
-// The bridge over the joint before chunk `middle`, where both its ends lie near the joint and the sums there are
-// exact as doubles: nearly always where most points are vertices. Returns whether they were found. A warp.
+// The vertices next to a joint, in order, those of the left chunk first.
+struct NearVertices {
+  int joint;  // the first of the right chunk
+  int count;  // 0: not known
+};
+
+// The same where both chunks list their vertices and their totals are exact as doubles.
 template <class E>
-ISOFOLD_DEVICE_OUT_OF_LINE bool bridge_near(const Node<E>& node, std::int64_t middle, NearScratch& scratch,
-                                            std::int64_t& left, std::int64_t& right) {
+__device__ NearVertices near_listed(const Node<E>& node, std::int64_t middle, const VertexRange& before,
+                                    const VertexRange& after, NearScratch& scratch) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  const ChunkRecord left = node.record(middle - 1);
+  const ChunkRecord right = node.record(middle);
+  const SpanSums* sums = node.plan.sums[0] + node.place.row.first_chunk + middle;
+  const SpanSums left_sums = load_fresh(sums - 1);
+  const SpanSums right_sums = load_fresh(sums);
+  if (left.exact == 0 || right.exact == 0 ||
+      !exact_as_double(left_sums.magnitude + right_sums.magnitude, min(left_sums.unit, right_sums.unit))) {
+    return {0, 0};
+  }
+  const int joint = min(before.entries(), 32);
+  const int count = joint + min(after.entries(), 32);
+  for (int i = lane; i < count; i += 32) {
+    const bool on_left = i < joint;
+    const Slot<E>& slot = node.slot(on_left ? middle - 1 : middle);
+    const int entry = on_left ? before.end_entry - joint + i : after.first_entry + i - joint;
+    const auto position = static_cast<int>(__ldcg(slot.places + entry));
+    scratch.positions[i] = static_cast<std::int16_t>(on_left ? position - kLongChunk : position);
+    scratch.totals[i] = __ldcg(slot.total_high + entry) - (on_left ? left_sums.total.high : 0.0);
+  }
+  return {joint, count};
+}
+
+// The same where both have masks, from the elements, whose sums there are exact as doubles.
+template <class E>
+__device__ NearVertices near_masked(const Node<E>& node, std::int64_t middle, const VertexRange& before,
+                                    const VertexRange& after, NearScratch& scratch) {
   constexpr int kWords = kNearWindow / kTile;
   constexpr int kALane = 2 * kNearWindow / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const VertexRange before = node.range(middle - 1);
-  const VertexRange after = node.range(middle);
-  if (before.listed() || after.listed()) return false;
-  const std::int64_t start = middle * kLongChunk - kNearWindow;
-
-  // Lanes hold the window's words of vertices, and then eight of its elements each.
+  // Lanes hold the window's words of vertices, and eight of its elements each.
   std::uint32_t word = 0;
   if (lane < 2 * kWords) {
     const bool on_left = lane < kWords;
@@ -52,43 +79,65 @@ ISOFOLD_DEVICE_OUT_OF_LINE bool bridge_near(const Node<E>& node, std::int64_t mi
     if (high >= 0 && high < kTile - 1) word &= (2U << high) - 1U;
   }
   const E row = node.plan.elements.from(node.place.row.begin);
+  const std::int64_t start = middle * kLongChunk - kNearWindow;
   const std::int64_t end = node.end();
   double values[kALane];
   double own = 0;
   double magnitude = 0;
+  FloatUnit unit;
 #pragma unroll
   for (int i = 0; i < kALane; ++i) {
     const std::int64_t at = start + lane * kALane + i;
     values[i] = at < end ? row.value(at) : 0.0;
+    unit.see(static_cast<float>(values[i]));
     own += values[i];
     magnitude += fabs(values[i]);
   }
   const Team<32> team{nullptr};
-  if (!exact_as_double(team.reduce_sum(magnitude) * (1 + 0x1p-40), node.sums.unit)) return false;
+  if (!exact_as_double(team.reduce_sum(magnitude) * (1 + 0x1p-40), unit.unit_of_warp())) return {0, 0};
   double running = team.scan(own).before;
+  const auto places = team.scan(__popc(word));
+  int place = places.before;
+  for (std::uint32_t left = word; left != 0; left &= left - 1) {
+    scratch.positions[place++] =
+        static_cast<std::int16_t>(lane * kTile - kNearWindow + __ffs(static_cast<int>(left)) - 1);
+  }
+  // The lane's elements are a quarter of a word's, whose vertices stand together.
+  const int source = lane * kALane / kTile;
+  const int quarter = lane * kALane % kTile;
+  const std::uint32_t bits = __shfl_sync(0xffffffffU, word, source);
+  place = __shfl_sync(0xffffffffU, places.before, source) + __popc(bits & ((1U << quarter) - 1U));
 #pragma unroll
   for (int i = 0; i < kALane; ++i) {
-    scratch.totals[lane * kALane + i] = running;
+    if ((bits >> (quarter + i) & 1U) != 0) scratch.totals[place++] = running;
     running += values[i];
   }
-  const auto places = team.scan(__popc(word));
-  const int joint = __shfl_sync(0xffffffffU, places.before, kWords);
-  int place = places.before;
-  for (; word != 0; word &= word - 1) {
-    scratch.order[place++] = static_cast<std::uint16_t>(lane * kTile + __ffs(static_cast<int>(word)) - 1);
-  }
+  return {__shfl_sync(0xffffffffU, places.before, kWords), places.all};
+}
+
+// The bridge over the joint before chunk `middle`, where both its ends lie near the joint: nearly always where most
+// points are vertices. Returns whether they were found. A warp.
+template <class E>
+ISOFOLD_DEVICE_OUT_OF_LINE bool bridge_near(const Node<E>& node, std::int64_t middle, NearScratch& scratch,
+                                            std::int64_t& left, std::int64_t& right) {
+  const VertexRange before = node.range(middle - 1);
+  const VertexRange after = node.range(middle);
+  if (before.entries() == 0 || before.listed() != after.listed()) return false;
+  const NearVertices near = before.listed() ? near_listed(node, middle, before, after, scratch)
+                                            : near_masked(node, middle, before, after, scratch);
   __syncwarp();
   bool found = false;
-  if (joint > 1 && places.all - joint > 1) {
+  if (near.joint > 1 && near.count - near.joint > 1) {
     int cut_left = 0;
     int cut_right = 0;
-    bridge_lists(scratch.order, 0, joint, places.all, &cut_left, &cut_right, [&](int a, int b, int d) {
-      return light_vertex({a, scratch.totals[a]}, {b, scratch.totals[b]}, {d, scratch.totals[d]});
+    bridge_lists(0, near.joint, near.count, &cut_left, &cut_right, [&](int a, int b, int d) {
+      const auto point = [&](int i) { return LightPoint{scratch.positions[i], scratch.totals[i]}; };
+      return light_vertex(point(a), point(b), point(d));
     });
-    // At its last vertex the window says nothing of those beyond.
-    found = cut_left > 0 && cut_right < places.all - 1;
-    left = start + scratch.order[cut_left];
-    right = start + scratch.order[cut_right];
+    // The window says nothing of what is beyond its first and last vertex.
+    found = cut_left > 0 && cut_right < near.count - 1;
+    left = middle * kLongChunk + scratch.positions[cut_left];
+    right = middle * kLongChunk + scratch.positions[cut_right];
   }
   __syncwarp();
   return found;

@@ -17,6 +17,7 @@ inline constexpr int kFewPoints = 32;           // the same of points with pairs
 // Points with their pairs of totals in a chunk.
 template <class E>
 inline constexpr int kListCapacity = !E::kWeighted && sizeof(typename E::Value) == 4 ? 256 : 512;
+inline constexpr int kJointRounds = 2;       // cuts of all tile joints before tiles are merged
 inline constexpr int kRefinedVertices = 80;  // where warps find more, their polylines are joined as they are
 
 // Shared memory of a team that filters.
@@ -148,11 +149,43 @@ ISOFOLD_DEVICE_OUT_OF_LINE void merge_tiles(const Chain& chain, const Chunk<E, S
   clear_between(chunk, static_cast<int>(bridge.left()), static_cast<int>(bridge.right()));
 }
 
+// Cuts every tile's chain where it joins the next one's, all at once. What is cut is no vertex whatever happens at
+// the tile's other end, and little is left for the merges where points die near joints.
+template <class Chain, class E, int Size>
+ISOFOLD_DEVICE_OUT_OF_LINE void cut_tile_joints(const Chain& chain, const Chunk<E, Size>& chunk) {
+  const int tile = Team<Size>::rank();
+  Team<Size>::sync();
+  const std::uint32_t own = chunk.mask(tile);
+  const std::uint32_t next = tile + 1 < chunk.tiles() ? chunk.mask(tile + 1) : 0U;
+  const bool joins = own != 0 && next != 0;
+  std::uint32_t keep_own = ~0U;
+  std::uint32_t keep_next = ~0U;
+  if (joins) {
+    const int begin = tile * kTile;
+    const int end = begin + kTile;
+    const ChainBridge<Chain> bridge(chain, begin + __ffs(static_cast<int>(own)) - 1,
+                                    begin + 31 - __clz(static_cast<int>(own)),
+                                    end + __ffs(static_cast<int>(next)) - 1,
+                                    end + 31 - __clz(static_cast<int>(next)));
+    keep_own = ~0U >> (kTile - 1 - static_cast<int>(bridge.left() - begin));
+    keep_next = ~0U << static_cast<int>(bridge.right() - end);
+  }
+  Team<Size>::sync();
+  if (joins) {
+    atomicAnd(&chunk.mask(tile), keep_own);
+    atomicAnd(&chunk.mask(tile + 1), keep_next);
+  }
+  Team<Size>::sync();
+}
+
 // Tile chains of the candidates, merged pairwise; then the chunk's end bends the last edge.
 template <class Chain, class E, int Size>
 __device__ void merge_all_tiles(const Chain& chain, const Chunk<E, Size>& chunk) {
   const int rank = Team<Size>::rank();
   const int tiles = chunk.tiles();
+  if constexpr (Size > 1) {
+    for (int round = 0; round < kJointRounds; ++round) cut_tile_joints(chain, chunk);
+  }
   for (int reach = 1; reach < Size; reach *= 2) {
     Team<Size>::sync();
     if (rank % (2 * reach) == 0 && rank + reach < tiles) {

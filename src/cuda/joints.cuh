@@ -18,24 +18,19 @@ struct JointScratch {
   int cut_right[kMostLists];
 };
 
-// The bridge of the lists [left, middle) and [middle, right) of `order`, neither empty, by alternating tangents
-// (chain_bridge.hpp): whether an entry is too near the joint to be an end of it changes once, and as one end
-// moves away from the joint the other never comes back.
+// The bridge of the lists [left, middle) and [middle, right), neither empty, by alternating tangents
+// (chain_bridge.hpp): whether an entry is too near the joint to be an end of it changes once, and as one end moves
+// away from the joint the other never comes back. `is_vertex` takes entries.
 template <class IsVertex>
-__device__ void bridge_lists(const std::uint16_t* order, int left, int middle, int right, int* cut_left,
-                             int* cut_right, IsVertex is_vertex) {
+__device__ void bridge_lists(int left, int middle, int right, int* cut_left, int* cut_right, IsVertex is_vertex) {
   int a = middle - 1;
   int b = middle;
   for (bool first = true;; first = false) {
     const int old_a = a;
-    a -= first_that_holds(a - left + 1, [&](int k) {
-      return is_vertex(order[old_a - k - 1], order[old_a - k], order[b]);
-    });
+    a -= first_that_holds(a - left + 1, [&](int k) { return is_vertex(old_a - k - 1, old_a - k, b); });
     if (a == old_a && !first) break;
     const int old_b = b;
-    b += first_that_holds(right - b, [&](int k) {
-      return is_vertex(order[a], order[old_b + k], order[old_b + k + 1]);
-    });
+    b += first_that_holds(right - b, [&](int k) { return is_vertex(a, old_b + k, old_b + k + 1); });
     if (b == old_b) break;
   }
   *cut_left = a;
@@ -59,7 +54,8 @@ __device__ int cut_joints(std::uint16_t* order, int lists, JointScratch& scratch
     int cut_left = middle - 1;
     int cut_right = middle;
     if (left < middle && middle < right) {
-      bridge_lists(order, left, middle, right, &cut_left, &cut_right, is_vertex);
+      bridge_lists(left, middle, right, &cut_left, &cut_right,
+                   [&](int a, int b, int d) { return is_vertex(order[a], order[b], order[d]); });
     }
     if (thread % 32 == 0) {
       scratch.cut_left[list] = cut_left;
