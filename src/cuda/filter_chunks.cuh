@@ -130,6 +130,7 @@ __device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const S
   Slot<E>& slot = plan.slots[id];
   const E row = chunk.row.from(chunk.origin);
   int last = 0;
+  unsigned some = 0;          // of the last 32 tiles: the mask word is not empty
   double before = -INFINITY;  // the last value of the tile before
 #pragma unroll 8
   for (int tile = 0; tile < kScanTiles; ++tile) {
@@ -141,6 +142,8 @@ __device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const S
     const unsigned mask = __ballot_sync(0xffffffffU, previous < value);
     if (mask != 0) last = tile * kTile + 31 - __clz(static_cast<int>(mask));
     if (lane == 0) slot.places[tile] = mask;
+    some = some >> 1 | (mask != 0 ? 0x80000000U : 0U);
+    if (tile % 32 == 31 && lane == 0) slot.occupied[tile / 32] = some;
   }
   for (int tile = lane; tile < chunk.tiles(); tile += 32) {
     const DoubleDouble total = chunk.total_before(tile);

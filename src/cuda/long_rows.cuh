@@ -63,6 +63,8 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
     }
   } else {
     slot.places[tile] = mask;
+    const unsigned some = __ballot_sync(0xffffffffU, mask != 0);
+    if (tile % 32 == 0) slot.occupied[tile / 32] = some;
     const DoubleDouble total = chunk.total_before(tile);
     slot.total_high[tile] = total.high;
     slot.total_low[tile] = total.low;

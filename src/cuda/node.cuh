@@ -274,7 +274,13 @@ struct NodeChain {
     }
     int word = position / kTile;
     std::uint32_t bits = __ldcg(slot.places + word) & (~0U >> (kTile - 1 - position % kTile));
-    while (bits == 0) bits = __ldcg(slot.places + --word);
+    if (bits == 0) {
+      int some = word / 32;
+      std::uint32_t occupied = __ldcg(slot.occupied + some) & ((1U << (word % 32)) - 1U);
+      while (occupied == 0) occupied = __ldcg(slot.occupied + --some);
+      word = some * 32 + 31 - __clz(static_cast<int>(occupied));
+      bits = __ldcg(slot.places + word);
+    }
     return word * kTile + 31 - __clz(static_cast<int>(bits));
   }
   __device__ int inside_after(std::int64_t chunk, const VertexRange& range, int position) const {
@@ -286,7 +292,13 @@ struct NodeChain {
     }
     int word = position / kTile;
     std::uint32_t bits = __ldcg(slot.places + word) & (~0U << (position % kTile));
-    while (bits == 0) bits = __ldcg(slot.places + ++word);
+    if (bits == 0) {
+      int some = word / 32;
+      std::uint32_t occupied = __ldcg(slot.occupied + some) & ~((2U << (word % 32)) - 1U);
+      while (occupied == 0) occupied = __ldcg(slot.occupied + ++some);
+      word = some * 32 + __ffs(static_cast<int>(occupied)) - 1;
+      bits = __ldcg(slot.places + word);
+    }
     return word * kTile + __ffs(static_cast<int>(bits)) - 1;
   }
 };

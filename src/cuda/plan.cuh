@@ -86,7 +86,8 @@ struct Slot {
   double total_low[kBlock];
   double weight_high[E::kWeighted ? kBlock : 1];
   double weight_low[E::kWeighted ? kBlock : 1];
-  std::uint32_t places[kBlock];  // positions, or mask words
+  std::uint32_t places[kBlock];         // positions, or mask words
+  std::uint32_t occupied[kBlock / 32];  // bit t of the whole: mask word t is not empty
 };
 
 struct LongRow {
