@@ -120,9 +120,10 @@ __device__ NearVertices near_masked(const Node<E>& node, std::int64_t middle, co
 template <class E>
 ISOFOLD_DEVICE_OUT_OF_LINE bool bridge_near(const Node<E>& node, std::int64_t middle, NearScratch& scratch,
                                             std::int64_t& left, std::int64_t& right) {
+  if (!node.live(middle - 1) || !node.live(middle)) return false;
   const VertexRange before = node.range(middle - 1);
   const VertexRange after = node.range(middle);
-  if (before.entries() == 0 || before.listed() != after.listed()) return false;
+  if (before.listed() != after.listed()) return false;
   const NearVertices near = before.listed() ? near_listed(node, middle, before, after, scratch)
                                             : near_masked(node, middle, before, after, scratch);
   __syncwarp();
@@ -205,7 +206,6 @@ ISOFOLD_DEVICE_OUT_OF_LINE void merge_pair(const Node<E>& node, std::int64_t fir
   // The chunks strictly between the two ends die.
   const std::int64_t from = left / kLongChunk + 1;
   const std::int64_t to = right < end_index ? right / kLongChunk : end;
-  for (std::int64_t chunk = from + lane; chunk < to; chunk += 32) ranges[chunk] = {};
   for (std::int64_t base = from / kFanIn * kFanIn + lane * kFanIn; base < to; base += 32 * kFanIn) {
     const LiveWord gone = live_chunks(base, from, to);
     if (gone != 0) atomicAnd(node.live_word(base), ~gone);
@@ -232,7 +232,7 @@ __device__ void count_points(const Node<E>& node, BridgeScratch& scratch) {
     const std::int64_t end = min(static_cast<long long>(begin + span), static_cast<long long>(node.end_chunk));
     int count = 0;
     for (std::int64_t chunk = begin + lane; chunk < end; chunk += 32) {
-      count = min(count + node.range(chunk).entries(), kGatherCapacity);
+      if (node.live(chunk)) count = min(count + node.range(chunk).entries(), kGatherCapacity);
     }
     count = min(warp_sum(count), kGatherCapacity);
     if (lane == 0) scratch.points[child] = count;

@@ -5,6 +5,7 @@
 
 #include "cuda/offsets.cuh"
 #include "cuda/plan.cuh"
+#include "cuda/start_kernel.cuh"
 #include "cuda/write.cuh"
 
 namespace isofold::cuda {
@@ -12,6 +13,7 @@ namespace isofold::cuda {
 // One thread a row.
 template <class E>
 __global__ void __launch_bounds__(kBlock) classify_rows(const Plan<E> plan) {
+  begin_kernel();
   __shared__ LongRow long_rows[kBlock];
   __shared__ std::int64_t numbers[kBlock];
   __shared__ int long_count;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/node.cuh"
+#include "cuda/start_kernel.cuh"
 
 namespace isofold::cuda {
 
@@ -12,6 +13,7 @@ inline constexpr int kEdgesABlock = 4;
 // The value of the edge that leaves each live chunk. A warp a chunk.
 template <class E>
 __global__ void __launch_bounds__(32 * kEdgesABlock) value_edges(const Plan<E> plan) {
+  begin_kernel();
   const std::int64_t id = static_cast<std::int64_t>(blockIdx.x) * kEdgesABlock + threadIdx.x / 32;
   if (id >= plan.chunks_bound) return;
   LongRowPlace place;

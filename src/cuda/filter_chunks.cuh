@@ -6,6 +6,7 @@
 
 #include "cuda/plan.cuh"
 #include "cuda/sparse_hull.cuh"
+#include "cuda/start_kernel.cuh"
 
 namespace isofold::cuda {
 
@@ -21,6 +22,7 @@ struct alignas(16) ScanShared {
 // Leaves for the filter what it found, by tile and by group.
 template <class E>
 __global__ void __launch_bounds__(32 * kScanWarps, 3) scan_groups(const Plan<E> plan) {
+  begin_kernel();
   unsigned char* memory = dynamic_shared();
   auto& stage = reinterpret_cast<ScanShared<E>*>(memory)->warps[threadIdx.x / 32];
   const int lane = static_cast<int>(threadIdx.x) % 32;
@@ -172,6 +174,7 @@ inline constexpr int kFilterResident =
 template <class E>
 __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShared<E>>)
     filter_chunks(const Plan<E> plan) {
+  begin_kernel();
   unsigned char* memory = dynamic_shared();
   auto& scratch = reinterpret_cast<FilterShared<E>*>(memory)->warps[threadIdx.x / 32];
   const int lane = static_cast<int>(threadIdx.x) % 32;

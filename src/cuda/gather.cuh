@@ -130,11 +130,9 @@ __device__ void keep_ranges(const Node<E>& node, const ChildRun& run, const Gath
   const int thread = static_cast<int>(threadIdx.x);
   const auto& list = scratch.list;
   VertexRange* ranges = node.plan.ranges + node.place.row.first_chunk;
-  const LiveShare<E> share(node, run);
-  share.for_each([&](std::int64_t chunk, const VertexRange&) { ranges[chunk] = {}; });
-  __syncthreads();
   for (std::int64_t base = run.first / kFanIn * kFanIn + thread * kFanIn; base < run.end; base += kBlock * kFanIn) {
-    *node.live_word(base) &= ~live_chunks(base, run.first, run.end);
+    const LiveWord gone = live_chunks(base, run.first, run.end);
+    *node.live_word(base) = gone == ~LiveWord{0} ? 0 : __ldcg(node.live_word(base)) & ~gone;
   }
   __syncthreads();
   const auto index = [&](int i) { return list.index[list.order[i]]; };

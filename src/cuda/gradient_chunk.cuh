@@ -7,6 +7,7 @@
 #include "cuda/gradient_plan.cuh"
 #include "cuda/gradient_scan.cuh"
 #include "cuda/gradient_stage.cuh"
+#include "cuda/start_kernel.cuh"
 
 namespace isofold::cuda {
 
@@ -210,6 +211,7 @@ struct GradientChunk : StagedChunk<I, kMean> {
 template <class I, bool kMean>
 __global__ void __launch_bounds__(kBlock, kMean ? 3 : 4)
     gradient_of_chunks(const __grid_constant__ GradientPlan<I> plan) {
+  begin_kernel();
   auto& shared = *reinterpret_cast<GradientShared<I, kMean>*>(dynamic_shared());
   const std::int64_t number = blockIdx.x;
   GradientChunk<I, kMean> chunk{{plan, shared, number * kGradientChunk, plan.chunk_length(number)}};

@@ -6,6 +6,7 @@
 #include "cuda/gradient_exact.cuh"
 #include "cuda/gradient_plan.cuh"
 #include "cuda/gradient_scan.cuh"
+#include "cuda/start_kernel.cuh"
 
 namespace isofold::cuda {
 
@@ -13,6 +14,7 @@ namespace isofold::cuda {
 // threads a group; the last chunks need none.
 template <class I, bool kMean>
 __global__ void __launch_bounds__(kGradientGroup) sum_groups(const __grid_constant__ GradientPlan<I> plan) {
+  begin_kernel();
   __shared__ PieceSums sums[kGradientGroup / 32];
   __shared__ TermUnits units[kGradientGroup / 32];
   const std::int64_t chunk = static_cast<std::int64_t>(blockIdx.x) * kGradientGroup + threadIdx.x;
@@ -156,6 +158,7 @@ inline constexpr int kOwnersABlock = 64;
 // The answer of every span, by a warp for the chunk that it begins in.
 template <class I, bool kMean>
 __global__ void __launch_bounds__(kBlock, 2) answer_spans(const __grid_constant__ GradientPlan<I> plan) {
+  begin_kernel();
   __shared__ SpanQuestions questions;
   const int lane = Team<kBlock>::lane();
   const int warp = Team<kBlock>::warp();

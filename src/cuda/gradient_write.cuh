@@ -7,6 +7,7 @@
 #include "cuda/gradient_exact.cuh"
 #include "cuda/gradient_plan.cuh"
 #include "cuda/offsets.cuh"
+#include "cuda/start_kernel.cuh"
 
 namespace isofold::cuda {
 
@@ -49,6 +50,7 @@ __device__ bool write_span(const GradientPlan<I>& plan, const SpanAnswer& span, 
 
 template <class I, bool kMean>
 __global__ void __launch_bounds__(kBlock) write_spans(const __grid_constant__ GradientPlan<I> plan) {
+  begin_kernel();
   const std::int64_t chunk = blockIdx.x;
   const std::int64_t begin = chunk * kGradientChunk;
   const int length = plan.chunk_length(chunk);
@@ -74,6 +76,7 @@ __global__ void __launch_bounds__(kBlock) write_spans(const __grid_constant__ Gr
 // exactly, once a span, and those elements rounded from them. Each thread looks at one chunk.
 template <class I>
 __global__ void __launch_bounds__(kBlock) finish_spans(const __grid_constant__ GradientPlan<I> plan) {
+  begin_kernel();
   using A = GradientAccumulators<I>;
   using ExactIncoming = decltype(typename A::Incoming{}.value());
   using ExactWeight = decltype(typename A::Weight{}.value());
@@ -125,6 +128,7 @@ inline constexpr unsigned kRefusingBlocks = 264;
 // Offsets that do not rise: all is NaN, as the fit is (offsets.cuh).
 template <class I>
 __global__ void __launch_bounds__(kBlock) refuse_gradient(const __grid_constant__ GradientPlan<I> plan) {
+  begin_kernel();
   if (*plan.faulty_offsets == 0) return;
   refuse_all(plan, kRefusingBlocks, [&](std::int64_t i) {
     const double nan = __longlong_as_double(0x7ff8000000000000LL);

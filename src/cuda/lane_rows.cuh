@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "cuda/plan.cuh"
+#include "cuda/start_kernel.cuh"
 #include "cuda/write.cuh"
 
 namespace isofold::cuda {
@@ -104,6 +105,7 @@ __device__ inline void spread_blocks(const LaneRow& row, const Output& output, i
 template <class E>
 __global__ void __launch_bounds__(32 * kLaneRowWarps)
     fit_lane_rows(const Plan<E> plan, int row_class, int longest) {
+  begin_kernel();
   unsigned char* memory = dynamic_shared();
   unsigned char* own = memory + (threadIdx.x / 32) * lane_warp_bytes(longest);
   const int stride = lane_row_stride(longest);

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/solve.cuh"
+#include "cuda/start_kernel.cuh"
 #include "cuda/write.cuh"
 
 namespace isofold::cuda {
@@ -37,7 +38,7 @@ __device__ double incoming_value(const Plan<E>& plan, const LongRowPlace& place,
 // A chunk whose vertices are listed, or that has none: its elements are not read.
 template <class E>
 __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, const Slot<E>& slot,
-                             const ChunkRecord& record, const VertexRange& range, std::int64_t origin, int length,
+                             const ChunkRecord& record, const VertexRange& range, bool alive, std::int64_t origin, int length,
                              double incoming, ListedShared& shared, const Team<kBlock>& team) {
   const Output& output = plan.output;
   const std::int64_t base = place.row.begin + origin;
@@ -45,7 +46,7 @@ __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, con
   auto* mask = shared.mask;
   const double sign = plan.elements.sign;
   mask[thread] = 0;
-  const int count = range.entries();
+  const int count = alive ? range.entries() : 0;
   if (thread == 0) shared.edge_values[0] = clipped(output, sign * incoming + 0.0);
   __syncthreads();
   if (thread < count) {
@@ -155,6 +156,7 @@ inline constexpr int kLightResident = 6;
 // All chunks but the dense ones: a block each.
 template <class E>
 __global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Plan<E> plan) {
+  begin_kernel();
   __shared__ ListedShared shared;
   const Team<kBlock> team{&shared.team};
   const std::int64_t id = blockIdx.x;
@@ -170,7 +172,7 @@ __global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Pla
   if (chunk.alive && chunk.record.sorted != 0) {
     write_sorted(plan, chunk.base, slot, chunk.record, chunk.range, chunk.length, incoming);
   } else {
-    write_listed(plan, chunk.place, slot, chunk.record, chunk.range, chunk.number * kLongChunk, chunk.length, incoming, shared, team);
+    write_listed(plan, chunk.place, slot, chunk.record, chunk.range, chunk.alive, chunk.number * kLongChunk, chunk.length, incoming, shared, team);
   }
 }
 
@@ -178,6 +180,7 @@ __global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Pla
 template <class E>
 __global__ void __launch_bounds__(kBlock, kResident<WriteShared<E>>)
     write_dense_chunks(const Plan<E> plan, int blocks) {
+  begin_kernel();
   auto& shared = *reinterpret_cast<WriteShared<E>*>(dynamic_shared());
   const int tile = static_cast<int>(threadIdx.x);
   const int count = plan.work->dense_chunks;

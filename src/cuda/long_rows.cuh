@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "cuda/solve.cuh"
+#include "cuda/start_kernel.cuh"
 #include "cuda/tree.cuh"
 
 namespace isofold::cuda {
@@ -137,6 +138,7 @@ __device__ void solve_dense_chunk(const Plan<E>& plan, std::int64_t id, const Lo
 // the block that solves the last of them, any other by the block that takes it.
 template <class E>
 __global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>) solve_and_merge(const Plan<E> plan, int blocks) {
+  begin_kernel();
   unsigned char* memory = dynamic_shared();
   auto& shared = *reinterpret_cast<LongShared<E>*>(memory);
   const Team<kBlock> team{&shared.team};

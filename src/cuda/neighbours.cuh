@@ -16,11 +16,18 @@ struct NeighbourScratch {
 template <class E>
 __device__ void find_neighbours(const Plan<E>& plan, const LongRowPlace& place, NeighbourScratch& scratch) {
   constexpr unsigned kAll = 0xffffffffU;
-  __syncthreads();
   const int thread = static_cast<int>(threadIdx.x);
+  __syncthreads();
   const int lane = thread % 32;
   const int warp = thread / 32;
   const std::int64_t groups = (place.row.chunks + kFanIn - 1) / kFanIn;
+  if (groups == 1) {
+    if (threadIdx.x == 0) {
+      plan.live_before[node_id(place, 1, 0)] = -1;
+      plan.live_after[node_id(place, 1, 0)] = static_cast<std::int32_t>(place.row.chunks);
+    }
+    return;
+  }
   const std::int64_t share = (groups + kBlock - 1) / kBlock;
   const std::int64_t begin = min(static_cast<long long>(thread * share), static_cast<long long>(groups));
   const std::int64_t end = min(static_cast<long long>(begin + share), static_cast<long long>(groups));

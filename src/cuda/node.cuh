@@ -70,6 +70,10 @@ struct Node {
     return plan.live + node_id(place, 1, chunk / kFanIn);
   }
 
+  __device__ bool live(std::int64_t chunk) const {
+    return is_live(__ldcg(live_word(chunk)), static_cast<int>(chunk % kFanIn));
+  }
+
   // The sums from the node's start to a chunk's.
   __device__ Base base(std::int64_t chunk) const {
     Base sum{};

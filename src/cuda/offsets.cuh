@@ -15,6 +15,7 @@ namespace isofold::cuda {
 // One thread a row: whether the offsets rise from 0 to the total. `faulty` is 0 before.
 template <class Plan>
 __global__ void __launch_bounds__(kBlock) judge_offsets(const Plan plan) {
+  begin_kernel();
   const std::int64_t row = static_cast<std::int64_t>(blockIdx.x) * kBlock + threadIdx.x;
   if (row >= plan.rows) return;
   const std::int64_t begin = plan.offsets[row];

@@ -66,7 +66,7 @@ struct ChunkRecord {
 };
 
 // The vertices of a chunk that its node's hull has kept: one range (Theorem 4.4), as positions in the chunk and as
-// places in its list of vertices. Dead chunks have none, and their bit of `live` cleared.
+// places in its list of vertices. Of dead chunks, whose bit of `live` is cleared, it says nothing.
 struct alignas(8) VertexRange {
   std::uint16_t first_entry;
   std::uint16_t end_entry;  // kMasked: the chunk has a mask instead

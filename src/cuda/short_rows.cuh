@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "cuda/solve.cuh"
+#include "cuda/start_kernel.cuh"
 #include "cuda/write.cuh"
 
 namespace isofold::cuda {
@@ -83,6 +84,7 @@ __device__ void fit_short_rectangle(const Plan<E>& plan, RowShared<E, Size>& sha
 template <class E, int Size>
 __global__ void __launch_bounds__(kBlock, kResident<RowShared<E, Size>>)
     fit_short_rows(const Plan<E> plan, int row_class, unsigned blocks) {
+  begin_kernel();
   unsigned char* memory = dynamic_shared();
   auto& shared = *reinterpret_cast<RowShared<E, Size>*>(memory);
   const Team<Size> team{&shared.storage.scratch};

@@ -6,6 +6,7 @@
 
 #include "cuda/filter_chunks.cuh"
 #include "cuda/plan.cuh"
+#include "cuda/start_kernel.cuh"
 #include "cuda/write.cuh"
 
 namespace isofold::cuda {
@@ -78,6 +79,7 @@ struct FilteredRowShared {
 template <class E>
 __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilteredRowShared<E>>)
     filter_rows(const Plan<E> plan, int row_class) {
+  begin_kernel();
   unsigned char* memory = dynamic_shared();
   auto& scratch = reinterpret_cast<FilteredRowShared<E>*>(memory)->warps[threadIdx.x / 32];
   const int lane = static_cast<int>(threadIdx.x) % 32;
