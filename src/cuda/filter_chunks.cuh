@@ -131,21 +131,32 @@ __device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const S
   const int lane = static_cast<int>(threadIdx.x) % 32;
   Slot<E>& slot = plan.slots[id];
   const E row = chunk.row.from(chunk.origin);
+  constexpr int kAtOnce = 16;  // tiles whose elements are on their way together
   int last = 0;
   unsigned some = 0;          // of the last 32 tiles: the mask word is not empty
   double before = -INFINITY;  // the last value of the tile before
-#pragma unroll 8
-  for (int tile = 0; tile < kScanTiles; ++tile) {
-    const int i = tile * kTile + lane;
-    const double value = i < chunk.length ? row.value(i) : -INFINITY;
-    double previous = __shfl_up_sync(0xffffffffU, value, 1);
-    if (lane == 0) previous = before;
-    before = __shfl_sync(0xffffffffU, value, 31);
-    const unsigned mask = __ballot_sync(0xffffffffU, previous < value);
-    if (mask != 0) last = tile * kTile + 31 - __clz(static_cast<int>(mask));
-    if (lane == 0) slot.places[tile] = mask;
-    some = some >> 1 | (mask != 0 ? 0x80000000U : 0U);
-    if (tile % 32 == 31 && lane == 0) slot.occupied[tile / 32] = some;
+#pragma unroll 1
+  for (int first = 0; first < kScanTiles; first += kAtOnce) {
+    typename E::Value values[kAtOnce];
+#pragma unroll
+    for (int t = 0; t < kAtOnce; ++t) {
+      const int i = min((first + t) * kTile + lane, chunk.length - 1);
+      values[t] = row.values[i];
+    }
+#pragma unroll
+    for (int t = 0; t < kAtOnce; ++t) {
+      const int tile = first + t;
+      const double value =
+          tile * kTile + lane < chunk.length ? row.sign * static_cast<double>(values[t]) : -INFINITY;
+      double previous = __shfl_up_sync(0xffffffffU, value, 1);
+      if (lane == 0) previous = before;
+      before = __shfl_sync(0xffffffffU, value, 31);
+      const unsigned mask = __ballot_sync(0xffffffffU, previous < value);
+      if (mask != 0) last = tile * kTile + 31 - __clz(static_cast<int>(mask));
+      if (lane == 0) slot.places[tile] = mask;
+      some = some >> 1 | (mask != 0 ? 0x80000000U : 0U);
+      if (tile % 32 == 31 && lane == 0) slot.occupied[tile / 32] = some;
+    }
   }
   for (int tile = lane; tile < chunk.tiles(); tile += 32) {
     const DoubleDouble total = chunk.total_before(tile);

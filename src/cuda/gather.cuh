@@ -101,19 +101,46 @@ __device__ int gather(Node<E>& node, const SpanSums& sums, const ChildRun& run, 
     });
   }
   __syncthreads();
-#pragma unroll 2
-  for (int i = thread; i < places.all; i += kBlock) {
-    const std::int64_t chunk = list.index[i] >> 16;
-    const int entry = static_cast<int>(list.index[i] & 0xffff);
-    const Slot<E>& slot = node.slot(chunk);
-    const Base base = node.base(chunk);
-    const DoubleDouble total{__ldcg(slot.total_high + entry), __ldcg(slot.total_low + entry)};
-    DoubleDouble weight{};
-    if constexpr (E::kWeighted) {
-      weight = base.weight + DoubleDouble{__ldcg(slot.weight_high + entry), __ldcg(slot.weight_low + entry)};
+  // All that a thread fetches in a turn is on its way before any of it is kept.
+  constexpr int kAtOnce = 4;
+#pragma unroll 1
+  for (int first = thread; first < places.all; first += kAtOnce * kBlock) {
+    std::int64_t names[kAtOnce];
+    std::uint32_t positions[kAtOnce];
+    DoubleDouble totals[kAtOnce];
+    DoubleDouble weights[kAtOnce];
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const int place = first + j * kBlock;
+      names[j] = list.index[place < places.all ? place : first];  // others' places may be taken already
     }
-    list.set(i, chunk * kLongChunk + static_cast<int>(__ldcg(slot.places + entry)), base.total + total, weight,
-             entry);
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      const auto entry = static_cast<int>(names[j] & 0xffff);
+      const Slot<E>& slot = node.slot(names[j] >> 16);
+      positions[j] = __ldcg(slot.places + entry);
+      totals[j] = {__ldcg(slot.total_high + entry), __ldcg(slot.total_low + entry)};
+      if constexpr (E::kWeighted) {
+        weights[j] = {__ldcg(slot.weight_high + entry), __ldcg(slot.weight_low + entry)};
+      }
+    }
+#pragma unroll 1
+    for (int level = 0; level < node.level; ++level) {
+      Base steps[kAtOnce];
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) steps[j] = node.base(level, names[j] >> 16);
+#pragma unroll
+      for (int j = 0; j < kAtOnce; ++j) {
+        totals[j] = steps[j].total + totals[j];
+        if constexpr (E::kWeighted) weights[j] = steps[j].weight + weights[j];
+      }
+    }
+#pragma unroll
+    for (int j = 0; j < kAtOnce; ++j) {
+      if (first + j * kBlock >= places.all) break;
+      list.set(first + j * kBlock, (names[j] >> 16) * kLongChunk + positions[j], totals[j], weights[j],
+               static_cast<int>(names[j] & 0xffff));
+    }
   }
   if (thread == 0) {
     const bool last = run.end == node.end_chunk;

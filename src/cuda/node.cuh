@@ -74,13 +74,20 @@ struct Node {
     return is_live(__ldcg(live_word(chunk)), static_cast<int>(chunk % kFanIn));
   }
 
+  // The sums before a chunk's ancestor of level `l` in that one's parent.
+  __device__ Base base(int l, std::int64_t chunk) const {
+    const Base* step = plan.bases[l] + node_id(place, l, chunk >> (kFanBits * l));
+    Base base{load_fresh(&step->total), {}};
+    if constexpr (E::kWeighted) base.weight = load_fresh(&step->weight);
+    return base;
+  }
   // The sums from the node's start to a chunk's.
   __device__ Base base(std::int64_t chunk) const {
     Base sum{};
     for (int l = level - 1; l >= 0; --l) {
-      const Base* step = plan.bases[l] + node_id(place, l, chunk >> (kFanBits * l));
-      sum.total = sum.total + load_fresh(&step->total);
-      if constexpr (E::kWeighted) sum.weight = sum.weight + load_fresh(&step->weight);
+      const Base step = base(l, chunk);
+      sum.total = sum.total + step.total;
+      if constexpr (E::kWeighted) sum.weight = sum.weight + step.weight;
     }
     return sum;
   }
