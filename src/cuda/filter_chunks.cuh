@@ -134,7 +134,7 @@ __device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const S
   constexpr int kAtOnce = 16;  // tiles whose elements are on their way together
   int last = 0;
   unsigned some = 0;          // of the last 32 tiles: the mask word is not empty
-  double before = -INFINITY;  // the last value of the tile before
+  typename E::Value before{};  // the last value of the tile before
 #pragma unroll 1
   for (int first = 0; first < kScanTiles; first += kAtOnce) {
     typename E::Value values[kAtOnce];
@@ -146,12 +146,13 @@ __device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const S
 #pragma unroll
     for (int t = 0; t < kAtOnce; ++t) {
       const int tile = first + t;
-      const double value =
-          tile * kTile + lane < chunk.length ? row.sign * static_cast<double>(values[t]) : -INFINITY;
-      double previous = __shfl_up_sync(0xffffffffU, value, 1);
+      const auto value = values[t];
+      auto previous = __shfl_up_sync(0xffffffffU, value, 1);
       if (lane == 0) previous = before;
       before = __shfl_sync(0xffffffffU, value, 31);
-      const unsigned mask = __ballot_sync(0xffffffffU, previous < value);
+      const bool rises = row.sign > 0 ? previous < value : previous > value;
+      const int i = tile * kTile + lane;
+      const unsigned mask = __ballot_sync(0xffffffffU, i < chunk.length && (i == 0 || rises));
       if (mask != 0) last = tile * kTile + 31 - __clz(static_cast<int>(mask));
       if (lane == 0) slot.places[tile] = mask;
       some = some >> 1 | (mask != 0 ? 0x80000000U : 0U);

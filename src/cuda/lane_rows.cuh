@@ -53,51 +53,83 @@ __device__ inline bool exact_row(const LaneRow& row) {
 }
 
 // Pools the row's blocks: leaves their starts on the stack and returns how many they are, every block's sum
-// kept.
+// kept. Widths are kept as doubles: to turn integers into them takes longer than to multiply.
 __device__ inline int pool_row(const LaneRow& row) {
-  int below = 0;  // blocks under the last one
-  int start = 0;  // of the last one
+  int blocks = 0;  // on the stack; `start`, `sum` and `width` are those of the block after them
+  int start = 0;
   double sum = static_cast<double>(row.sign * row.values[0]);
-  int next = 1;
+  double width = 1;
+  int below_start = 0;  // the last on the stack
   double below_sum = 0;
-  int below_start = 0;
+  double below_width = 0;
+  int next = 1;
   for (;;) {
-    if (below > 0 && !product_above(sum, start - below_start, below_sum, next - start)) {
+    if (blocks > 0 && !product_above(sum, below_width, below_sum, width)) {
       start = below_start;
       sum += below_sum;
-      --below;
-      if (below > 0) {
-        below_start = row.stack[below - 1];
+      width += below_width;
+      --blocks;
+      if (blocks > 0) {
+        below_start = row.stack[blocks - 1];
         below_sum = kept_sum(row, below_start, start - below_start);
+        below_width = static_cast<double>(start - below_start);
       }
       continue;
     }
-    row.stack[below] = static_cast<std::uint8_t>(start);
+    row.stack[blocks++] = static_cast<std::uint8_t>(start);
     keep_sum(row, start, next - start, sum);
-    ++below;
-    if (next == row.length) return below;
+    if (next == row.length) return blocks;
     below_start = start;
     below_sum = sum;
+    below_width = width;
     start = next;
     sum = static_cast<double>(row.sign * row.values[next]);
+    width = 1;
     ++next;
   }
 }
 
-// Replaces the values by the fit and the stack by flags, from the last block to the first: a start is never
-// further left than its place on the stack.
+// sum / count in float32, both exact. Powers of two divide exactly. Else the product with a reciprocal is off by
+// less than 2^-43 of itself, 2^10 units of a double, and rounds as the quotient does where its last 29 bits are
+// further from a midpoint of two floats.
+__device__ inline float lane_mean(double sum, int count) {
+  if ((count & (count - 1)) == 0) {
+    return static_cast<float>(sum * __hiloint2double((1024 - __ffs(count)) << 20, 0));
+  }
+  const auto width = static_cast<double>(count);
+  const auto near = static_cast<double>(__fdividef(1.0F, static_cast<float>(count)));  // off by 2^-22
+  const double quotient = sum * (near * (2 - width * near));
+  const int tail = (__double2loint(quotient) & 0x1fffffff) - 0x10000000;
+  const double size = fabs(quotient);
+  const bool usual = (size > 0x1p-125 && size < 0x1p127) || sum == 0;
+  const bool decided = usual && (tail > 0x800 || tail < -0x800);
+  return decided || !kCertified ? static_cast<float>(quotient)
+                                : static_cast<float>(exact_doubles_mean(sum, width, true));
+}
+
+// Replaces the values by the fit and the stack by flags. A block's value is first put where it starts; then all
+// are spread from the last element to the first: a start is never further left than its place on the stack.
 __device__ inline void spread_blocks(const LaneRow& row, const Output& output, int blocks) {
+  const auto lower = static_cast<float>(output.lower);
+  const auto upper = static_cast<float>(output.upper);
   int end = row.length;
-  while (blocks > 0) {
-    const int start = row.stack[--blocks];
-    const double sum = kept_sum(row, start, end - start);
-    const double mean = end - start == 1 ? sum : exact_doubles_mean(sum, end - start, true);
-    const auto shown = static_cast<float>(clipped(output, row.sign * mean + 0.0));
-    for (int k = start; k < end; ++k) {
-      row.values[k] = shown;
-      row.stack[k] = k == start ? 1 : 0;
-    }
+  for (int block = blocks - 1; block >= 0; --block) {
+    const int start = row.stack[block];
+    const int count = end - start;
+    const double sum = kept_sum(row, start, count);
+    const float mean = row.sign * lane_mean(sum, count) + 0.0F;
+    row.values[start] = mean < lower ? lower : (mean > upper ? upper : mean);
     end = start;
+  }
+  int start = row.stack[--blocks];
+  float shown = row.values[start];
+  for (int k = row.length - 1; k >= 0; --k) {
+    row.values[k] = shown;
+    row.stack[k] = k == start ? 1 : 0;
+    if (k == start && blocks > 0) {
+      start = row.stack[--blocks];
+      shown = row.values[start];
+    }
   }
 }
 
