@@ -21,9 +21,9 @@ struct NearScratch {
 struct BridgeScratch {
   NearScratch near[kBlock / 32];
   int points[kFanIn];               // of a child; kGatherCapacity: too many to gather
-  bool bends[kFanIn];                // the diagram, at the start of a unit, before any is merged
-  int cut;                           // some have been merged
-  std::int64_t starts[kFanIn + 1];   // the chunks that units begin with: children, or runs of them
+  bool bends[kFanIn];               // the diagram, at the start of a unit, before any is merged
+  int cut;                          // some have been merged
+  std::int64_t starts[kFanIn + 1];  // the chunks that units begin with: children, or runs of them
 };
 
 // The vertices next to a joint, in order, those of the left chunk first.
@@ -115,8 +115,8 @@ __device__ NearVertices near_masked(const Node<E>& node, std::int64_t middle, co
   return {__shfl_sync(0xffffffffU, places.before, kWords), places.all};
 }
 
-// The bridge over the joint before chunk `middle`, where both its ends lie near the joint: nearly always where most
-// points are vertices. Returns whether they were found. A warp.
+// The bridge over the joint before chunk `middle`, where both its ends lie near the joint: nearly always
+// where most points are vertices. Returns whether they were found. A warp.
 template <class E>
 ISOFOLD_DEVICE_OUT_OF_LINE bool bridge_near(const Node<E>& node, std::int64_t middle, NearScratch& scratch,
                                             std::int64_t& left, std::int64_t& right) {
@@ -144,10 +144,10 @@ ISOFOLD_DEVICE_OUT_OF_LINE bool bridge_near(const Node<E>& node, std::int64_t mi
   return found;
 }
 
-// Links two neighbouring runs of chunks of a node by their bridge, found by alternating tangents (chain_bridge.hpp):
-// whether a vertex is too near the joint to be an end of the bridge changes once, and as one end moves away from the
-// joint the other never comes back. One warp, every
-// lane with a vertex of its own.
+// Links two neighbouring runs of chunks of a node by their bridge, found by alternating tangents
+// (chain_bridge.hpp): whether a vertex is too near the joint to be an end of the bridge changes once, and as
+// one end moves away from the joint the other never comes back. One warp, every lane with a vertex of its
+// own.
 template <class E>
 ISOFOLD_DEVICE_OUT_OF_LINE void merge_pair(const Node<E>& node, std::int64_t first, std::int64_t middle,
                                            std::int64_t end, NearScratch& scratch) {
@@ -212,8 +212,8 @@ ISOFOLD_DEVICE_OUT_OF_LINE void merge_pair(const Node<E>& node, std::int64_t fir
   }
 }
 
-// Whether the diagram bends up where one run of chunks ends and the next begins, between their vertices next to
-// there: the start of the second is one of its vertices. A thread.
+// Whether the diagram bends up where one run of chunks ends and the next begins, between their vertices next
+// to there: the start of the second is one of its vertices. A thread.
 template <class E>
 ISOFOLD_DEVICE_OUT_OF_LINE bool joint_bends(const Node<E>& node, std::int64_t middle) {
   const SpanErrors<E> errors(node.sums);
@@ -229,7 +229,8 @@ __device__ void count_points(const Node<E>& node, BridgeScratch& scratch) {
   const std::int64_t span = std::int64_t{1} << (kFanBits * (node.level - 1));
   for (int child = static_cast<int>(threadIdx.x) / 32; child < kFanIn; child += kBlock / 32) {
     const std::int64_t begin = node.first_chunk + child * span;
-    const std::int64_t end = min(static_cast<long long>(begin + span), static_cast<long long>(node.end_chunk));
+    const std::int64_t end =
+        min(static_cast<long long>(begin + span), static_cast<long long>(node.end_chunk));
     int count = 0;
     for (std::int64_t chunk = begin + lane; chunk < end; chunk += 32) {
       if (node.live(chunk)) count = min(count + node.range(chunk).entries(), kGatherCapacity);
@@ -240,11 +241,11 @@ __device__ void count_points(const Node<E>& node, BridgeScratch& scratch) {
   __syncthreads();
 }
 
-// Cuts the node's children into units and returns how many they are: runs of children that can be gathered are, and
-// become one; any other child is one of its own.
+// Cuts the node's children into units and returns how many they are: runs of children that can be gathered
+// are, and become one; any other child is one of its own.
 template <class E>
-__device__ int find_units(Node<E>& node, const SpanSums& sums, const Team<kBlock>& team, GatherScratch<E>& gathering,
-                          BridgeScratch& scratch) {
+__device__ int find_units(Node<E>& node, const SpanSums& sums, const Team<kBlock>& team,
+                          GatherScratch<E>& gathering, BridgeScratch& scratch) {
   const std::int64_t span = std::int64_t{1} << (kFanBits * (node.level - 1));
   const auto children = static_cast<int>((node.end_chunk - node.first_chunk + span - 1) / span);
   count_points(node, scratch);
@@ -256,8 +257,8 @@ __device__ int find_units(Node<E>& node, const SpanSums& sums, const Team<kBlock
       if (points >= kGatherCapacity) break;
     }
     const std::int64_t first = node.first_chunk + child * span;
-    const std::int64_t stop = min(static_cast<long long>(node.first_chunk + end * span),
-                                  static_cast<long long>(node.end_chunk));
+    const std::int64_t stop =
+        min(static_cast<long long>(node.first_chunk + end * span), static_cast<long long>(node.end_chunk));
     if (threadIdx.x == 0) {
       scratch.starts[units] = first;
       scratch.starts[units + 1] = stop;
@@ -270,8 +271,8 @@ __device__ int find_units(Node<E>& node, const SpanSums& sums, const Team<kBlock
   return units;
 }
 
-// Merges the node's units pairwise. Joints that bend up from the start need no bridge as long as nothing has been
-// cut.
+// Merges the node's units pairwise. Joints that bend up from the start need no bridge as long as nothing has
+// been cut.
 template <class E>
 __device__ void merge_by_bridges(const Node<E>& node, BridgeScratch& scratch, int units) {
   const int warp = static_cast<int>(threadIdx.x) / 32;

@@ -1,5 +1,5 @@
-// Running totals of a chunk of floats whose sums do not fit a double, in two that are exact: every value is cut
-// at a power of two U into a multiple of U and a rest of at most U / 2.
+// Running totals of a chunk of floats whose sums do not fit a double, in two that are exact: every value is
+// cut at a power of two U into a multiple of U and a rest of at most U / 2.
 #pragma once
 
 #include <cmath>
@@ -19,7 +19,8 @@ __device__ inline bool exact_in_two(double magnitude, int unit) {
 // Calls visit(i, total before element i) for all elements of a row's window of at most 2^13, and returns its
 // total. A warp; every lane visits its own stretch, in order.
 template <class E, class Visit>
-__device__ DoubleDouble visit_totals(const E& row, std::int64_t origin, int length, double magnitude, Visit visit) {
+__device__ DoubleDouble visit_totals(const E& row, std::int64_t origin, int length, double magnitude,
+                                     Visit visit) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int share = (length + 31) / 32;
   const int begin = lane * share;

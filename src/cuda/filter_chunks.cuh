@@ -62,8 +62,7 @@ template <class E>
 __device__ void store_sums(const Plan<E>& plan, std::int64_t id, const SparseChunk<E>& chunk, int last,
                            int count) {
   const bool exact = kPlainTiles<E> && chunk.exact;
-  plan.chunks[id] = {
-      count, exact ? 1 : 0, count == 0 ? 1 : 0, chunk.error, chunk.weight_error, 0.0};
+  plan.chunks[id] = {count, exact ? 1 : 0, count == 0 ? 1 : 0, chunk.error, chunk.weight_error, 0.0};
   plan.ranges[id] = {0, count == 0 ? kMasked : static_cast<std::uint16_t>(count), 0,
                      static_cast<std::uint16_t>(last)};
   plan.sums[0][id] = {chunk.total,           chunk.weight,
@@ -73,7 +72,8 @@ __device__ void store_sums(const Plan<E>& plan, std::int64_t id, const SparseChu
 
 // Finds the exact totals of a rough chunk, and stores them for its first `count` points in order.
 template <class E>
-ISOFOLD_DEVICE_OUT_OF_LINE DoubleDouble store_rough_totals(const SparseChunk<E> chunk, Slot<E>& slot, int count) {
+ISOFOLD_DEVICE_OUT_OF_LINE DoubleDouble store_rough_totals(const SparseChunk<E> chunk, Slot<E>& slot,
+                                                           int count) {
   const auto& points = chunk.scratch.points;
   int next = -1;  // the lane's next vertex
   int position = -1;
@@ -133,7 +133,7 @@ __device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const S
   const E row = chunk.row.from(chunk.origin);
   constexpr int kAtOnce = 16;  // tiles whose elements are on their way together
   int last = 0;
-  unsigned some = 0;          // of the last 32 tiles: the mask word is not empty
+  unsigned some = 0;           // of the last 32 tiles: the mask word is not empty
   typename E::Value before{};  // the last value of the tile before
 #pragma unroll 1
   for (int first = 0; first < kScanTiles; first += kAtOnce) {
@@ -220,8 +220,8 @@ __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShare
   __syncwarp();
   const bool worth = worth_filtering<E>(chunk.facts, length);
   const int count = worth ? find_sparse_hull(chunk) : 0;
-  const bool sorted =
-      count == 0 && sums_known<E>(chunk.facts) && !is_rough<E>(chunk.facts) && chunk.facts.sorted == groups && groups_join(chunk);
+  const bool sorted = count == 0 && sums_known<E>(chunk.facts) && !is_rough<E>(chunk.facts) &&
+                      chunk.facts.sorted == groups && groups_join(chunk);
   if (sorted) {
     if (!worth) sum_before_tiles(chunk);
     store_sorted_chunk(plan, id, chunk);

@@ -1,5 +1,5 @@
-// Merging a node whose chunks hold few vertices: they are gathered into shared memory, cut where children join
-// and swept to their hull. What is left is written back as a range a chunk.
+// Merging a node whose chunks hold few vertices: they are gathered into shared memory, cut where children
+// join and swept to their hull. What is left is written back as a range a chunk.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ struct ChildRun {
 // The live chunks of a thread's share of a run.
 template <class E>
 struct LiveShare {
-  static constexpr int kHeld = 8;  // ranges that are fetched at a time, so that their ways from memory overlap
+  static constexpr int kHeld =
+      8;  // ranges that are fetched at a time, so that their ways from memory overlap
   const Node<E>& node;
   std::int64_t size;  // chunks a thread: a power of two, so that no thread has chunks of two children
   std::int64_t begin;
@@ -72,17 +73,16 @@ struct LiveShare {
   }
 };
 
-// Lists a run's live vertices and then its end, and where its children's begin in that list; returns how many they
-// are, or 0 where they are too many or not all listed. The node's sums are known once the block has met.
+// Lists a run's live vertices and then its end, and where its children's begin in that list; returns how many
+// they are, or 0 where they are too many or not all listed. The node's sums are known once the block has met.
 template <class E>
 __device__ int gather(Node<E>& node, const SpanSums& sums, const ChildRun& run, const Team<kBlock>& team,
                       GatherScratch<E>& scratch) {
   const int thread = static_cast<int>(threadIdx.x);
   const LiveShare<E> share(node, run);
   int count = 0;
-  share.for_each([&](std::int64_t, const VertexRange& range) {
-    count = min(count + range.entries(), kGatherCapacity);
-  });
+  share.for_each(
+      [&](std::int64_t, const VertexRange& range) { count = min(count + range.entries(), kGatherCapacity); });
   const auto places = team.scan(count);
   node.sums = sums;
   if (places.all >= kGatherCapacity) return 0;
@@ -97,7 +97,8 @@ __device__ int gather(Node<E>& node, const SpanSums& sums, const ChildRun& run, 
   if (count > 0) {
     share.for_each([&](std::int64_t chunk, const VertexRange& range) {
 #pragma unroll 1
-      for (int entry = range.first_entry; entry < range.end_entry; ++entry) list.index[place++] = chunk << 16 | entry;
+      for (int entry = range.first_entry; entry < range.end_entry; ++entry)
+        list.index[place++] = chunk << 16 | entry;
     });
   }
   __syncthreads();
@@ -153,11 +154,13 @@ __device__ int gather(Node<E>& node, const SpanSums& sums, const ChildRun& run, 
 
 // Writes what is left of a run, the first `count` listed points, as a range a chunk.
 template <class E>
-__device__ void keep_ranges(const Node<E>& node, const ChildRun& run, const GatherScratch<E>& scratch, int count) {
+__device__ void keep_ranges(const Node<E>& node, const ChildRun& run, const GatherScratch<E>& scratch,
+                            int count) {
   const int thread = static_cast<int>(threadIdx.x);
   const auto& list = scratch.list;
   VertexRange* ranges = node.plan.ranges + node.place.row.first_chunk;
-  for (std::int64_t base = run.first / kFanIn * kFanIn + thread * kFanIn; base < run.end; base += kBlock * kFanIn) {
+  for (std::int64_t base = run.first / kFanIn * kFanIn + thread * kFanIn; base < run.end;
+       base += kBlock * kFanIn) {
     const LiveWord gone = live_chunks(base, run.first, run.end);
     *node.live_word(base) = gone == ~LiveWord{0} ? 0 : __ldcg(node.live_word(base)) & ~gone;
   }
@@ -176,8 +179,8 @@ __device__ void keep_ranges(const Node<E>& node, const ChildRun& run, const Gath
   }
 }
 
-// The hull of a run of a node's children from a gathered list of their vertices, if they are few. Returns whether
-// they were.
+// The hull of a run of a node's children from a gathered list of their vertices, if they are few. Returns
+// whether they were.
 template <class E>
 ISOFOLD_DEVICE_OUT_OF_LINE bool merge_by_gathering(Node<E>& node, const SpanSums& sums, const ChildRun& run,
                                                    const Team<kBlock>& team, GatherScratch<E>& scratch) {

@@ -149,8 +149,8 @@ ISOFOLD_DEVICE_OUT_OF_LINE void merge_tiles(const Chain& chain, const Chunk<E, S
   clear_between(chunk, static_cast<int>(bridge.left()), static_cast<int>(bridge.right()));
 }
 
-// Cuts every tile's chain where it joins the next one's, all at once. What is cut is no vertex whatever happens at
-// the tile's other end, and little is left for the merges where points die near joints.
+// Cuts every tile's chain where it joins the next one's, all at once. What is cut is no vertex whatever
+// happens at the tile's other end, and little is left for the merges where points die near joints.
 template <class Chain, class E, int Size>
 ISOFOLD_DEVICE_OUT_OF_LINE void cut_tile_joints(const Chain& chain, const Chunk<E, Size>& chunk) {
   const int tile = Team<Size>::rank();
@@ -163,10 +163,9 @@ ISOFOLD_DEVICE_OUT_OF_LINE void cut_tile_joints(const Chain& chain, const Chunk<
   if (joins) {
     const int begin = tile * kTile;
     const int end = begin + kTile;
-    const ChainBridge<Chain> bridge(chain, begin + __ffs(static_cast<int>(own)) - 1,
-                                    begin + 31 - __clz(static_cast<int>(own)),
-                                    end + __ffs(static_cast<int>(next)) - 1,
-                                    end + 31 - __clz(static_cast<int>(next)));
+    const ChainBridge<Chain> bridge(
+        chain, begin + __ffs(static_cast<int>(own)) - 1, begin + 31 - __clz(static_cast<int>(own)),
+        end + __ffs(static_cast<int>(next)) - 1, end + 31 - __clz(static_cast<int>(next)));
     keep_own = ~0U >> (kTile - 1 - static_cast<int>(bridge.left() - begin));
     keep_next = ~0U << static_cast<int>(bridge.right() - end);
   }

@@ -1,6 +1,6 @@
 // Joining neighbouring convex lists of points: what sweeps would wear away point by point is cut off by the
-// bridge between each list and the next, all at once. The points stay; what is cut is a list of their numbers in
-// shared memory.
+// bridge between each list and the next, all at once. The points stay; what is cut is a list of their numbers
+// in shared memory.
 #pragma once
 
 #include <cstdint>
@@ -19,10 +19,11 @@ struct JointScratch {
 };
 
 // The bridge of the lists [left, middle) and [middle, right), neither empty, by alternating tangents
-// (chain_bridge.hpp): whether an entry is too near the joint to be an end of it changes once, and as one end moves
-// away from the joint the other never comes back. `is_vertex` takes entries.
+// (chain_bridge.hpp): whether an entry is too near the joint to be an end of it changes once, and as one end
+// moves away from the joint the other never comes back. `is_vertex` takes entries.
 template <class IsVertex>
-__device__ void bridge_lists(int left, int middle, int right, int* cut_left, int* cut_right, IsVertex is_vertex) {
+__device__ void bridge_lists(int left, int middle, int right, int* cut_left, int* cut_right,
+                             IsVertex is_vertex) {
   int a = middle - 1;
   int b = middle;
   for (bool first = true;; first = false) {

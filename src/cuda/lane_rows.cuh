@@ -89,9 +89,9 @@ __device__ inline int pool_row(const LaneRow& row) {
   }
 }
 
-// sum / count in float32, both exact. Powers of two divide exactly. Else the product with a reciprocal is off by
-// less than 2^-43 of itself, 2^10 units of a double, and rounds as the quotient does where its last 29 bits are
-// further from a midpoint of two floats.
+// sum / count in float32, both exact. Powers of two divide exactly. Else the product with a reciprocal is off
+// by less than 2^-43 of itself, 2^10 units of a double, and rounds as the quotient does where its last 29
+// bits are further from a midpoint of two floats.
 __device__ inline float lane_mean(double sum, int count) {
   if ((count & (count - 1)) == 0) {
     return static_cast<float>(sum * __hiloint2double((1024 - __ffs(count)) << 20, 0));
@@ -107,8 +107,9 @@ __device__ inline float lane_mean(double sum, int count) {
                                 : static_cast<float>(exact_doubles_mean(sum, width, true));
 }
 
-// Replaces the values by the fit and the stack by flags. A block's value is first put where it starts; then all
-// are spread from the last element to the first: a start is never further left than its place on the stack.
+// Replaces the values by the fit and the stack by flags. A block's value is first put where it starts; then
+// all are spread from the last element to the first: a start is never further left than its place on the
+// stack.
 __device__ inline void spread_blocks(const LaneRow& row, const Output& output, int blocks) {
   const auto lower = static_cast<float>(output.lower);
   const auto upper = static_cast<float>(output.upper);

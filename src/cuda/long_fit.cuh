@@ -30,16 +30,16 @@ __device__ double incoming_value(const Plan<E>& plan, const LongRowPlace& place,
   const std::int64_t group = node_id(place, 1, number / kFanIn);
   const auto bit = static_cast<int>(number % kFanIn);
   const LiveWord below = live_below(plan.live[group], bit);
-  const std::int64_t previous =
-      below != 0 ? number - bit + highest_live(below) : plan.live_before[group];
+  const std::int64_t previous = below != 0 ? number - bit + highest_live(below) : plan.live_before[group];
   return plan.chunks[place.row.first_chunk + previous].outgoing;
 }
 
 // A chunk whose vertices are listed, or that has none: its elements are not read.
 template <class E>
 __device__ void write_listed(const Plan<E>& plan, const LongRowPlace& place, const Slot<E>& slot,
-                             const ChunkRecord& record, const VertexRange& range, bool alive, std::int64_t origin, int length,
-                             double incoming, ListedShared& shared, const Team<kBlock>& team) {
+                             const ChunkRecord& record, const VertexRange& range, bool alive,
+                             std::int64_t origin, int length, double incoming, ListedShared& shared,
+                             const Team<kBlock>& team) {
   const Output& output = plan.output;
   const std::int64_t base = place.row.begin + origin;
   const int thread = static_cast<int>(threadIdx.x);
@@ -113,8 +113,7 @@ __device__ void write_sorted(const Plan<E>& plan, std::int64_t base, const Slot<
       const std::uint32_t bits = slot.places[i / kTile] >> (i % kTile);
 #pragma unroll
       for (int j = 0; j < 4; ++j) {
-        four[j] =
-            i + j >= range.first && i + j <= range.last ? static_cast<std::uint8_t>(bits >> j & 1U) : 0;
+        four[j] = i + j >= range.first && i + j <= range.last ? static_cast<std::uint8_t>(bits >> j & 1U) : 0;
       }
     });
   }
@@ -172,7 +171,8 @@ __global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Pla
   if (chunk.alive && chunk.record.sorted != 0) {
     write_sorted(plan, chunk.base, slot, chunk.record, chunk.range, chunk.length, incoming);
   } else {
-    write_listed(plan, chunk.place, slot, chunk.record, chunk.range, chunk.alive, chunk.number * kLongChunk, chunk.length, incoming, shared, team);
+    write_listed(plan, chunk.place, slot, chunk.record, chunk.range, chunk.alive, chunk.number * kLongChunk,
+                 chunk.length, incoming, shared, team);
   }
 }
 

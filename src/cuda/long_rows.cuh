@@ -77,12 +77,7 @@ __device__ void store_chunk(const Plan<E>& plan, std::int64_t id, const Chunk<E,
   }
   if (tile == 0) {
     const int last = static_cast<int>(chunk.at_or_before(chunk.tiles() * kTile - 1));
-    plan.chunks[id] = {listed ? places.all : 0,
-                       chunk.exact ? 1 : 0,
-                       0,
-                       chunk.error,
-                       chunk.weight_error,
-                       0.0};
+    plan.chunks[id] = {listed ? places.all : 0, chunk.exact ? 1 : 0, 0, chunk.error, chunk.weight_error, 0.0};
     plan.ranges[id] = {0, listed ? static_cast<std::uint16_t>(places.all) : kMasked, 0,
                        static_cast<std::uint16_t>(last)};
     SpanSums sums{};
@@ -137,7 +132,8 @@ __device__ void solve_dense_chunk(const Plan<E>& plan, std::int64_t id, const Lo
 // Blocks take the dense chunks first, then the nodes of level 1. A node that has dense chunks is merged by
 // the block that solves the last of them, any other by the block that takes it.
 template <class E>
-__global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>) solve_and_merge(const Plan<E> plan, int blocks) {
+__global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>)
+    solve_and_merge(const Plan<E> plan, int blocks) {
   begin_kernel();
   unsigned char* memory = dynamic_shared();
   auto& shared = *reinterpret_cast<LongShared<E>*>(memory);

@@ -114,9 +114,9 @@ struct NodePoint {
   mutable Point sums{};
 };
 
-// A node's live vertices, asked by a whole warp in step (32 lanes) or by every lane alone (1). Indices are the
-// row's. `end` bounds the right chain. A turn between near points is judged by the elements between them, which are
-// few and whose sums have small errors; any other by the sums from the node's start.
+// A node's live vertices, asked by a whole warp in step (32 lanes) or by every lane alone (1). Indices are
+// the row's. `end` bounds the right chain. A turn between near points is judged by the elements between them,
+// which are few and whose sums have small errors; any other by the sums from the node's start.
 template <class E, int Lanes>
 struct NodeChain {
   static_assert(Lanes == 1 || Lanes == 32);

@@ -65,8 +65,8 @@ struct ChunkRecord {
   double outgoing;  // the value of the edge that leaves the last vertex
 };
 
-// The vertices of a chunk that its node's hull has kept: one range (Theorem 4.4), as positions in the chunk and as
-// places in its list of vertices. Of dead chunks, whose bit of `live` is cleared, it says nothing.
+// The vertices of a chunk that its node's hull has kept: one range (Theorem 4.4), as positions in the chunk
+// and as places in its list of vertices. Of dead chunks, whose bit of `live` is cleared, it says nothing.
 struct alignas(8) VertexRange {
   std::uint16_t first_entry;
   std::uint16_t end_entry;  // kMasked: the chunk has a mask instead
@@ -189,7 +189,8 @@ __device__ bool find_chunk(const Plan<E>& plan, std::int64_t chunk, LongRowPlace
 
 // Node j of a level in a row.
 __device__ inline std::int64_t node_id(const LongRowPlace& place, int level, std::int64_t j) {
-  return level == 0 ? place.row.first_chunk + j : (place.row.first_chunk >> (kFanBits * level)) + place.number + j;
+  return level == 0 ? place.row.first_chunk + j
+                    : (place.row.first_chunk >> (kFanBits * level)) + place.number + j;
 }
 
 }  // namespace isofold::cuda

@@ -47,8 +47,8 @@ __device__ int sweep_warp(std::uint16_t* order, int count, IsVertex is_vertex) {
   }
 }
 
-// Drops the numbers i of `order` for which keep(i) is false, and returns how many are left. The whole block, in
-// step before; `counts`: shared, one entry a warp and round.
+// Drops the numbers i of `order` for which keep(i) is false, and returns how many are left. The whole block,
+// in step before; `counts`: shared, one entry a warp and round.
 template <int Capacity, class Keep>
 __device__ int compact_block(std::uint16_t* order, int count, int* counts, Keep keep) {
   static_assert(Capacity / kBlock <= 32);
@@ -88,8 +88,8 @@ __device__ int compact_block(std::uint16_t* order, int count, int* counts, Keep 
   return left;
 }
 
-// sweep_warp by the whole block, which one warp relieves once no more than `few` are left. `wide`: whether the
-// first sweep tries many chords.
+// sweep_warp by the whole block, which one warp relieves once no more than `few` are left. `wide`: whether
+// the first sweep tries many chords.
 template <int Capacity, class IsVertex>
 __device__ int sweep_block(std::uint16_t* order, int count, int few, int* counts, IsVertex is_vertex,
                            bool wide = true) {

@@ -35,7 +35,9 @@ std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   }
   plan.long_rows_bound = long_rows;
   plan.chunks_bound = chunks;
-  const auto nodes = [&](int level) { return chunks == 0 ? 0 : (chunks >> (kFanBits * level)) + long_rows + 1; };
+  const auto nodes = [&](int level) {
+    return chunks == 0 ? 0 : (chunks >> (kFanBits * level)) + long_rows + 1;
+  };
   plan.faulty_offsets = carver.take<int>(ragged ? 1 : 0);
   plan.counts = carver.take<unsigned long long>(ragged ? kClasses + 1 : 0);
   plan.dense_counts = carver.take<unsigned long long>(kClasses);

@@ -5,8 +5,8 @@
 
 namespace isofold::cuda {
 
-// The first k in [0, count) for which holds(k), which then holds for all after it, and for the last in any case.
-// The answer is near 0 more often than not: steps widen from there, then narrow.
+// The first k in [0, count) for which holds(k), which then holds for all after it, and for the last in any
+// case. The answer is near 0 more often than not: steps widen from there, then narrow.
 template <class Int, class Holds>
 __device__ Int first_that_holds(Int count, Holds holds) {
   const int lane = static_cast<int>(threadIdx.x) % 32;

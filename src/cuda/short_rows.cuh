@@ -99,8 +99,8 @@ __global__ void __launch_bounds__(kBlock, kResident<RowShared<E, Size>>)
   const std::int64_t* numbers = (left_over ? plan.dense_rows : plan.class_rows)[row_class];
   // Few blocks, since nobody knows how many rows there are for them, and often there is none.
 #pragma unroll 1
-  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Team<Size>::kTeams + Team<Size>::index(); i < count;
-       i += static_cast<std::int64_t>(blocks) * Team<Size>::kTeams) {
+  for (std::int64_t i = static_cast<std::int64_t>(blockIdx.x) * Team<Size>::kTeams + Team<Size>::index();
+       i < count; i += static_cast<std::int64_t>(blocks) * Team<Size>::kTeams) {
     const std::int64_t number = numbers[i];
     const std::int64_t begin = plan.offsets == nullptr ? number * plan.row_length : plan.offsets[number];
     const std::int64_t length = plan.offsets == nullptr ? plan.row_length : plan.offsets[number + 1] - begin;

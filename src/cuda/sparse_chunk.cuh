@@ -123,17 +123,18 @@ __device__ bool is_rough(const ScanFacts& facts) {
   return kPlainTiles<E> && (facts.rough || !exact_as_double(facts.magnitude * 0x1p-8, facts.unit));
 }
 
-// Whether the sums of the tiles can be used, and the numbers be fitted at all. Rough chunks are worth it while
-// their sums are exact in two doubles (exact_totals.cuh).
+// Whether the sums of the tiles can be used, and the numbers be fitted at all. Rough chunks are worth it
+// while their sums are exact in two doubles (exact_totals.cuh).
 template <class E>
 __device__ bool sums_known(const ScanFacts& facts) {
   if constexpr (kPlainTiles<E>) return facts.allowed && exact_in_two(facts.magnitude, facts.unit);
   return facts.allowed && !facts.rough;
 }
 
-// Turns the tiles' sums into sums before them. Where floats are not exact as doubles their tiles still are, and
-// pairs of them are, but in rough chunks: there a tile's sum, and one inside it, is off by at most 32 u times its
-// magnitudes, and a low part in a float by 2^-77 of the whole; 2^-47 M is more than all that together.
+// Turns the tiles' sums into sums before them. Where floats are not exact as doubles their tiles still are,
+// and pairs of them are, but in rough chunks: there a tile's sum, and one inside it, is off by at most 32 u
+// times its magnitudes, and a low part in a float by 2^-77 of the whole; 2^-47 M is more than all that
+// together.
 template <class E>
 __device__ void sum_before_tiles(SparseChunk<E>& chunk) {
   constexpr int kALane = kScanTiles / 32;

@@ -7,9 +7,9 @@
 
 namespace isofold::cuda {
 
-// From compute capability 9.0 on a kernel's blocks take their places while the kernel before still runs, and wait
-// here: the first thing that every kernel does, so that nothing is read before it is written and kernels end in
-// order.
+// From compute capability 9.0 on a kernel's blocks take their places while the kernel before still runs, and
+// wait here: the first thing that every kernel does, so that nothing is read before it is written and kernels
+// end in order.
 __device__ inline void begin_kernel() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -22,7 +22,8 @@ inline bool kernels_overlap() {
   int device = 0;
   int major = 0;
   return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess && major >= 9;
+         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+         major >= 9;
 }
 #endif
 

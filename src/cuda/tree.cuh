@@ -29,8 +29,8 @@ struct SharedNode {
   int last_arriver;
 };
 
-// Sums of the children, where each stands, and the node's own, by the first warp: the others see them in `shared`
-// once the block has met.
+// Sums of the children, where each stands, and the node's own, by the first warp: the others see them in
+// `shared` once the block has met.
 template <class E>
 __device__ void sum_children(const Node<E>& node, std::int64_t number, SharedNode* shared) {
   if (threadIdx.x < 32) {

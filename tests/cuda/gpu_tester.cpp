@@ -5,8 +5,8 @@
 //   gpu_tester [--cases FILE] [--batches N] [--longest N] [--seed N] [--only SHAPE] [--huge 1] [--verbose 1]
 //
 // --huge 1: after these, rows of more than 2^31 elements, judged in exact integers; --huge only: just those.
-#include <algorithm>
 #include <cuda_runtime.h>
+#include <algorithm>
 
 #include <chrono>
 #include <cmath>

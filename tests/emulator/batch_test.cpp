@@ -148,8 +148,9 @@ INSTANTIATE_TEST_SUITE_P(Rows, RefusedRows, testing::Bool(),
 
 using BadOffsets = OnDevice;
 
-// Offsets that do not rise from 0 to the number of elements: no row can be trusted, so all is NaN, every element a
-// block, and nothing outside is touched. Rows may overlap as often as they like: what is allocated is enough.
+// Offsets that do not rise from 0 to the number of elements: no row can be trusted, so all is NaN, every
+// element a block, and nothing outside is touched. Rows may overlap as often as they like: what is allocated
+// is enough.
 TEST_F(BadOffsets, RefuseTheBatch) {
   constexpr std::int64_t kMax = std::int64_t{1} << 62;
   std::vector<std::vector<std::int64_t>> faulty = {{0, 10, 50, 40, 90, 100},

@@ -91,7 +91,8 @@ TEST_P(FitOfTwoLevels, InAnyOrder) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Shapes, FitOfTwoLevels, testing::Values("noise", "increasing", "half", "cliff", "specks"),
+INSTANTIATE_TEST_SUITE_P(Shapes, FitOfTwoLevels,
+                         testing::Values("noise", "increasing", "half", "cliff", "specks"),
                          [](const auto& shape) { return shape.param; });
 
 using Fits = OnDevice;

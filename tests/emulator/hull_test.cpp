@@ -1,5 +1,6 @@
 // The pieces that a chunk's hull is found with: sweeps over a list of points, and the filter before them.
 #include <cuda_runtime.h>
+#include <gmpxx.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/joints.cuh"
 #include "cuda/sparse_hull.cuh"
 #include "emulator/fit_on_both.hpp"
 #include "emulator/simt.hpp"
@@ -18,6 +20,7 @@ namespace isofold_test {
 namespace {
 
 using namespace isofold::cuda;
+using isofold::DoubleDouble;
 
 struct LatticePoint {
   std::int64_t x;
@@ -107,6 +110,106 @@ TEST_F(Sweeps, OfABlockFindTheHull) {
     EXPECT_EQ(left, std::vector<int>(kBlock, left[0]));
     order.resize(static_cast<std::size_t>(left[0]));
     EXPECT_EQ(order, hull_by_definition(points)) << "run " << run << ", " << points.size() << " points";
+  }
+}
+
+// Neighbouring convex lists, some of them empty: what is cut is no vertex, and sweeps find the hull of the
+// rest.
+TEST_F(Sweeps, OfCutListsFindTheHull) {
+  constexpr int kCapacity = 1024;
+  Random random(13);
+  int cut = 0;
+  for (int run = 0; run < 60; ++run) {
+    const auto lists = static_cast<int>(random.between(1, kMostLists));
+    const std::vector<LatticePoint> points = random_points(random, random.between(1, 600));
+    std::vector<std::uint16_t> order;
+    JointScratch joints{};
+    std::size_t begin = 0;
+    for (int list = 0; list < lists; ++list) {
+      const std::size_t end =
+          list + 1 == lists
+              ? points.size()
+              : std::min(points.size(), begin + static_cast<std::size_t>(random.between(0, 40)));
+      joints.bounds[list] = static_cast<int>(order.size());
+      const std::vector<LatticePoint> part(points.begin() + static_cast<std::ptrdiff_t>(begin),
+                                           points.begin() + static_cast<std::ptrdiff_t>(end));
+      for (const std::uint16_t vertex : hull_by_definition(part)) {
+        order.push_back(static_cast<std::uint16_t>(begin + vertex));
+      }
+      begin = end;
+    }
+    joints.bounds[lists] = static_cast<int>(order.size());
+    const auto before = static_cast<int>(order.size());
+    std::vector<int> counts(kCapacity / 32);
+    std::vector<int> left(kBlock);
+    std::vector<int> remaining(kBlock);
+    simt::shuffle_threads(static_cast<std::uint64_t>(run % 3));
+    simt::launch(1, kBlock, [&] {
+      const auto is_vertex = [&](int a, int b, int d) {
+        return below(points[static_cast<std::size_t>(a)], points[static_cast<std::size_t>(b)],
+                     points[static_cast<std::size_t>(d)]);
+      };
+      remaining[threadIdx.x] = cut_joints<kCapacity>(order.data(), lists, joints, counts.data(), is_vertex);
+      left[threadIdx.x] =
+          sweep_block<kCapacity>(order.data(), remaining[threadIdx.x], 32, counts.data(), is_vertex, false);
+    });
+    EXPECT_EQ(remaining, std::vector<int>(kBlock, remaining[0]));
+    cut += before - remaining[0];
+    order.resize(static_cast<std::size_t>(left[0]));
+    EXPECT_EQ(order, hull_by_definition(points)) << "run " << run << ", " << lists << " lists";
+  }
+  EXPECT_GT(cut, 500);
+}
+
+// From near and from far, in ranges of any length.
+TEST_F(Sweeps, SearchFindsTheFirst) {
+  Random random(14);
+  for (int run = 0; run < 400; ++run) {
+    const std::int64_t count = 1 + random.below(std::int64_t{1} << random.between(0, 40));
+    const std::int64_t first = std::min(random.below(std::int64_t{1} << random.between(0, 40)), count - 1);
+    std::vector<std::int64_t> found(32);
+    int asked = 0;
+    simt::launch(1, 32, [&] {
+      found[threadIdx.x] = first_that_holds(count, [&](std::int64_t k) {
+        EXPECT_LT(k, count - 1);
+        ++asked;
+        return k >= first;
+      });
+    });
+    EXPECT_EQ(found, std::vector<std::int64_t>(32, first)) << "of " << count;
+    EXPECT_LT(asked, 32 * 20);
+  }
+}
+
+// Totals of floats too far apart for a double, at every element.
+TEST_F(Sweeps, TotalsInTwoDoublesAreExact) {
+  Random random(15);
+  for (int run = 0; run < 60; ++run) {
+    const auto length = static_cast<int>(random.between(1, 600));
+    std::vector<float> values(static_cast<std::size_t>(length));
+    double magnitude = 0;
+    FloatUnit unit;
+    for (float& value : values) {
+      value = static_cast<float>(std::ldexp(random.normal(), static_cast<int>(random.between(-40, 20))));
+      magnitude += std::fabs(value);
+      unit.see(value);
+    }
+    if (!exact_in_two(magnitude, unit.unit())) continue;
+    std::vector<DoubleDouble> totals(values.size());
+    DoubleDouble all{};
+    const Elements<float, Unweighted> row{values.data(), nullptr, 1.0};
+    simt::launch(1, 32, [&] {
+      const DoubleDouble total = visit_totals(row, 0, length, magnitude, [&](int i, DoubleDouble before) {
+        totals[static_cast<std::size_t>(i)] = before;
+      });
+      if (threadIdx.x == 5) all = total;
+    });
+    mpq_class exact = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_EQ(mpq_class(totals[i].high) + mpq_class(totals[i].low), exact) << "run " << run << ", " << i;
+      exact += mpq_class(static_cast<double>(values[i]));
+    }
+    EXPECT_EQ(mpq_class(all.high) + mpq_class(all.low), exact);
   }
 }
 

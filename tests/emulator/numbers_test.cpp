@@ -208,6 +208,24 @@ TEST(LaneRows, PoolAsTheCpuDoes) {
   EXPECT_GT(pooled, 1000);
 }
 
+// Near midpoints too, where a product with a reciprocal cannot tell.
+TEST(LaneRows, MeansAreRoundedOnce) {
+  Random random(10);
+  for (int run = 0; run < 60000; ++run) {
+    const auto count = static_cast<int>(random.between(2, 128));
+    double sum = std::ldexp(random.normal(), static_cast<int>(random.between(-140, 120)));
+    if (run % 3 == 0) {
+      const auto significand = static_cast<double>(random.between(1, (1 << 25) - 1));
+      sum = random.sign() * std::ldexp(significand * count, static_cast<int>(random.between(-150, 80)));
+      if (run % 2 == 0) sum = std::nextafter(sum, INFINITY);
+    }
+    if (run % 50 == 1) sum = 0;
+    EXPECT_EQ(spell(DataType::float32, lane_mean(sum, count) + 0.0F),
+              round_rationally(DataType::float32, fraction(sum) / count))
+        << std::hexfloat << sum << " / " << count;
+  }
+}
+
 TEST(LaneRows, LeaveWhatIsNotExactToOthers) {
   std::vector<float> values{1.0F, 0x1p-60F, 2.0F};
   std::vector<std::uint8_t> stack(3);
