@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "cuda/chunk.cuh"
 #include "cuda/plan.cuh"
@@ -260,16 +261,21 @@ struct NodeChain {
     return run;
   }
 
-  // The near point at `index`, by sums from where those of `from` start.
+  // The near point at `index`, by sums from where those of `from` start. Sums that overflow are not known.
   __device__ isofold::Point beyond(const isofold::Point& from, std::int64_t index) const {
     const Run run = sum_run(from.index, index);
+    const auto known = [](const DoubleDouble& sum) {
+      return fabs(sum.high) <= std::numeric_limits<double>::max() ? 0.0 : INFINITY;
+    };
     isofold::Point p = from;
     p.index = index;
     p.total.value = p.total.value + run.total;
-    p.total.error += pair_error(run.magnitude * (1 + 0x1p-40), node.sums.unit, E::kWeighted);
+    p.total.error +=
+        pair_error(run.magnitude * (1 + 0x1p-40), node.sums.unit, E::kWeighted) + known(p.total.value);
     if constexpr (E::kWeighted) {
       p.weight.value = p.weight.value + run.weight;
-      p.weight.error += pair_error(run.weight.high * (1 + 0x1p-40), node.sums.weight_unit, false);
+      p.weight.error +=
+          pair_error(run.weight.high * (1 + 0x1p-40), node.sums.weight_unit, false) + known(p.weight.value);
     } else {
       p.weight.value.high += static_cast<double>(index - from.index);
     }

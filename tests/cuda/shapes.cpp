@@ -117,6 +117,12 @@ const std::map<std::string, Shape>& shapes() {
         },
         nullptr}},
       {"scales", {[](const At& a) { return a.normal() * (2 * a.i < a.count ? 1.0 : 1e-10); }, nullptr}},
+      // Sums of neighbours overflow.
+      {"largest",
+       {[](const At& a) {
+          return (a.single_precision ? 3e38 : 1.7e308) * (0.6 + 0.39 * a.t() - 1e-7 * a.uniform(0));
+        },
+        nullptr}},
       {"wide",
        {[](const At& a) {
           return a.normal() * std::exp((a.single_precision ? 120 : 1000) * (a.uniform(4) - 0.5));

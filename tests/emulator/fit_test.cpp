@@ -10,6 +10,7 @@
 #include "emulator/fit_on_both.hpp"
 #include "emulator/simt.hpp"
 #include "support/case_file.hpp"
+#include "support/random.hpp"
 
 namespace isofold_test {
 namespace {
@@ -96,6 +97,27 @@ INSTANTIATE_TEST_SUITE_P(Shapes, FitOfTwoLevels,
                          [](const auto& shape) { return shape.param; });
 
 using Fits = OnDevice;
+
+// Weights of which no two can be added, under values that mostly rise: the joints of chunks are judged near
+// by.
+TEST_F(Fits, WeightsWhoseSumsOverflow) {
+  Random random(17);
+  for (const DataType type : {DataType::float32, DataType::float64}) {
+    for (const std::int64_t length : {8193, 20000}) {
+      std::vector<double> values;
+      std::vector<double> weights;
+      for (std::int64_t i = 0; i < length; ++i) {
+        values.push_back(1e-40 * (static_cast<double>(i - length) - (i % 7 == 5 ? 1.5 : 0.0)));
+        weights.push_back(1.7e308 * (1 - 0.4 * random.unit()));
+      }
+      FitCase row;
+      row.name = "largest weights, " + std::to_string(length);
+      row.values = {type, values};
+      row.weights = {DataType::float64, weights};
+      EXPECT_TRUE(same_fit(row, fit_on_device(row, type), fit_on_cpu(row, type)));
+    }
+  }
+}
 
 TEST_F(Fits, ExactCases) {
   const std::vector<IsotonicCase> cases = read_isotonic_cases(ISOFOLD_TEST_DATA "/isotonic_cases.json");
