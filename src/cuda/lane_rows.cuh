@@ -52,6 +52,9 @@ __device__ inline bool exact_row(const LaneRow& row) {
   return magnitude < 0x1p120F && exact_as_double(static_cast<double>(magnitude) * (1 + 0x1p-16), unit.unit());
 }
 
+// A width as a double, in one addition: converting takes eight times as long.
+__device__ inline double as_width(int count) { return __hiloint2double(0x43300000, count) - 0x1p52; }
+
 // Pools the row's blocks: leaves their starts on the stack and returns how many they are, every block's sum
 // kept. Widths are kept as doubles: to turn integers into them takes longer than to multiply.
 __device__ inline int pool_row(const LaneRow& row) {
@@ -72,7 +75,7 @@ __device__ inline int pool_row(const LaneRow& row) {
       if (blocks > 0) {
         below_start = row.stack[blocks - 1];
         below_sum = kept_sum(row, below_start, start - below_start);
-        below_width = static_cast<double>(start - below_start);
+        below_width = as_width(start - below_start);
       }
       continue;
     }
@@ -96,7 +99,7 @@ __device__ inline float lane_mean(double sum, int count) {
   if ((count & (count - 1)) == 0) {
     return static_cast<float>(sum * __hiloint2double((1024 - __ffs(count)) << 20, 0));
   }
-  const auto width = static_cast<double>(count);
+  const double width = as_width(count);
   const auto near = static_cast<double>(__fdividef(1.0F, static_cast<float>(count)));  // off by 2^-22
   const double quotient = sum * (near * (2 - width * near));
   const int tail = (__double2loint(quotient) & 0x1fffffff) - 0x10000000;

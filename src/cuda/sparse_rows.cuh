@@ -59,6 +59,30 @@ __device__ void write_sparse_row(const SparseChunk<E>& chunk, const Output& outp
   write_edges<32>(EdgeLookup<std::uint8_t>{mask, before, values - 1}, output, base, chunk.length);
 }
 
+// Writes a row whose values never fall: it is its own fit.
+template <class E>
+__device__ void write_sorted_row(const E& row, const Output& output, std::int64_t base, int length) {
+  const auto write_fit = [&](auto* fit) {
+    using T = std::remove_pointer_t<decltype(fit)>;
+    write_fours<32>(fit + base, length, [&](int i, T(&four)[4]) {
+#pragma unroll
+      for (int j = 0; j < 4; ++j) {
+        const double value = round_to(row.value(min(i + j, length - 1)), output.format) + 0.0;
+        four[j] = static_cast<T>(clipped(output, row.sign * value + 0.0));
+      }
+    });
+  };
+  with_fit(output, write_fit);
+  if (output.block_starts == nullptr) return;
+  write_fours<32>(output.block_starts + base, length, [&](int i, std::uint8_t(&four)[4]) {
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+      const int at = min(i + j, length - 1);
+      four[j] = at == 0 || row.value(at - 1) < row.value(at) ? 1 : 0;
+    }
+  });
+}
+
 // The stage lies where the points will.
 template <class E>
 struct RowScratch {
@@ -111,6 +135,11 @@ __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilteredRow
   }
   __pipeline_wait_prior(0);
   __syncwarp();
+  const int groups = (length + kGroup - 1) / kGroup;
+  if (chunk.facts.allowed && chunk.facts.sorted == groups && groups_join(chunk)) {
+    write_sorted_row(chunk.row, plan.output, begin, length);
+    return;
+  }
   const int count = worth_filtering<E>(chunk.facts, length) ? find_sparse_hull(chunk) : 0;
   if (count > 0) {
     write_sparse_row(chunk, plan.output, begin, count - 1);
