@@ -1,9 +1,9 @@
 // The tree over a long row's chunks. The block that finishes a node's last child merges the node and climbs
 // on: nobody waits, and since every merge is exact, who arrives last changes no bit.
 //
-// A node whose chunks hold few vertices gathers them and sweeps them to their hull; any other merges its
-// children pairwise by bridges, in place. Either way the result is one range of vertices a chunk: nothing
-// moves ('Merge Hulls Without Copying Vertices', Section 3.3, Theorem 4.4).
+// A node whose chunks hold few vertices gathers them and sweeps them to their hull; in any other, runs of
+// children that hold few are gathered, and what remains is merged pairwise by bridges, in place. Either way
+// the result is one range of vertices a chunk: nothing moves ('Merge Hulls Without Copying Vertices', Section 3.3, Theorem 4.4).
 #pragma once
 
 #include <cstdint>
