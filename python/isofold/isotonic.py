@@ -271,8 +271,9 @@ def isotonic_regression(
     - The call only enqueues work and waits for nothing: on the current stream of torch or CuPy, or on the
       legacy default stream, ordered after the inputs and before the result's readers by DLPack. With torch it
       can be captured in a CUDA graph.
-    - So values are judged on the device, and nothing raises for them: a row with a NaN, an infinity, a weight
-      that is not positive, or offsets that do not rise from 0 to the end comes out NaN, the others right.
+    - So values are judged on the device, and nothing raises for them: a row with a NaN, an infinity or a
+      weight that is not positive comes out NaN, the others right. Offsets that do not rise from 0 to the end
+      make all of it NaN.
     - float32 and float64 are fitted; integers and booleans become the library's default float. float16 and
       bfloat16 weights and gradients are taken as the float32 they equal, integer ones as the widest float
       that the library has; their gradients are of that type.
