@@ -13,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-cpp test-python test-gpu test-extras cuda sanitize sanitize-address sanitize-thread lint lint-cpp lint-python \
+.PHONY: demo test test-cpp test-python test-torch test-gpu test-extras cuda sanitize sanitize-address sanitize-thread lint lint-cpp lint-python \
         format bench sdist-test clean bootstrap bootstrap-test bootstrap-lint
 
 BUILD ?= build
@@ -28,7 +28,7 @@ CMAKE_BUILD = cmake --build
 BIN := $(VENV)/bin
 
 # Suites too long for every run, as targets; `make test EXTRAS=all` runs them.
-EXTRA_SUITES :=
+EXTRA_SUITES := test-torch
 
 bootstrap:
 	@scripts/bootstrap
@@ -53,6 +53,7 @@ $(VENV)/.build-requirements: pyproject.toml $(VENV)/.created
 	mv $@.txt $@
 
 # $(call install_package,extra): builds and installs isofold, as a user's pip would, with an extra's dependencies.
+COMMA := ,
 define install_package
 	$(BIN)/python -m pip install -q --no-build-isolation --config-settings=build-dir="$(BUILD)/python" ".[$(1)]"
 endef
@@ -82,6 +83,11 @@ test-cpp: | bootstrap
 test-python: $(VENV)/.build-requirements | bootstrap-test
 	$(call install_package,test)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
+
+# Some 6 GB with torch's own libraries.
+test-torch: $(VENV)/.build-requirements | bootstrap-test
+	$(call install_package,test$(COMMA)torch)
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/torch
 
 # Where there is a GPU and a CUDA compiler.
 test-gpu:

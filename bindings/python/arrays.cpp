@@ -17,11 +17,12 @@ nb::dlpack::dtype dlpack_type(DataType type) {
       return {code, 32, 1};
     case DataType::float64:
       return {code, 64, 1};
-    case DataType::bfloat16:
+    case DataType::bfloat16:  // NumPy has no such type: the bits
+      return {static_cast<std::uint8_t>(nb::dlpack::dtype_code::UInt), 16, 1};
     case DataType::none:
       break;
   }
-  throw nb::type_error("NumPy has no such element type");
+  throw nb::type_error("no element type");
 }
 
 // Large outputs ask for huge pages, as NumPy's own do: a page fault every 4 KiB would cost as much as the
@@ -51,6 +52,10 @@ Output make_output(nb::dlpack::dtype type, std::int64_t size) {
 }  // namespace
 
 DataType data_type(nb::dlpack::dtype type, const char* name) {
+  if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Bfloat) && type.bits == 16 &&
+      type.lanes == 1) {
+    return DataType::bfloat16;
+  }
   if (type.code == static_cast<std::uint8_t>(nb::dlpack::dtype_code::Float) && type.lanes == 1) {
     switch (type.bits) {
       case 16:

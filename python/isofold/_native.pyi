@@ -1,7 +1,8 @@
 """The C++ library behind isofold. Private: call the functions of isofold instead.
 
 Arrays are one-dimensional, contiguous, aligned and native-endian; values, weights, points and gradients are
-float16, float32 or float64, each free of the others. Bad input raises ValueError, running out of memory
+float16, float32 or float64, each free of the others, or bfloat16 from who exports it by DLPack: outputs of
+that type are its bits as uint16. Bad input raises ValueError, running out of memory
 MemoryError. The GIL is released; on the main thread signal handlers run about every 50 ms and what they raise
 ends the call.
 """

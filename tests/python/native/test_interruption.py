@@ -31,11 +31,19 @@ def on_alarm() -> Iterator[Callable[[Callable[[], None]], None]]:
     signal.signal(signal.SIGALRM, before)
 
 
+@pytest.fixture
+def interrupts() -> Iterator[None]:
+    """Ctrl-C raises, also where the tests were started in the background, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def _raise_alarm() -> None:
     raise Alarm
 
 
-def test_keyboard_interrupt_ends_a_long_call() -> None:
+def test_keyboard_interrupt_ends_a_long_call(interrupts: None) -> None:
     row, took = long_row()
     timer = threading.Timer(DELAY, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()

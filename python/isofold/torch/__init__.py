@@ -1,0 +1,11 @@
+"""isofold on torch tensors: differentiable isotonic regression, soft ranks and soft sorting.
+
+Fits and their first gradient are the exact real value, rounded once, on a CPU and on CUDA.
+"""
+
+from __future__ import annotations
+
+from isofold.torch.isotonic import blocks, isotonic_regression
+from isofold.torch.soft import soft_rank, soft_sort
+
+__all__ = ["blocks", "isotonic_regression", "soft_rank", "soft_sort"]

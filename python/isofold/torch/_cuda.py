@@ -1,0 +1,74 @@
+"""Fits and gradients of flat CUDA tensors: on the current stream, waiting for nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from isofold import _native
+from isofold.torch._rows import Call
+
+
+def _problem(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call, stream: int) -> Any:
+    return _native.DeviceProblem(
+        values.get_device(),
+        values.__dlpack__(stream=stream),
+        None if weights is None else weights.__dlpack__(stream=stream),
+        None if offsets is None else offsets.__dlpack__(stream=stream),
+        call.length,
+        call.increasing,
+        call.lower,
+        call.upper,
+    )
+
+
+def _ready(values: Tensor) -> int:
+    fault = _native.cuda_fault()
+    if fault:
+        raise RuntimeError(fault)
+    return int(torch.cuda.current_stream(values.device).cuda_stream)
+
+
+def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> tuple[Tensor, Tensor]:
+    found = torch.empty_like(values)
+    starts = torch.empty_like(values, dtype=torch.uint8)
+    if values.numel():
+        with torch.cuda.device(values.device):
+            stream = _ready(values)
+            problem = _problem(values, weights, offsets, call, stream)
+            scratch = torch.empty(problem.scratch_bytes(), dtype=torch.uint8, device=values.device)
+            problem.fit(
+                found.__dlpack__(stream=stream),
+                starts.__dlpack__(stream=stream),
+                scratch.__dlpack__(stream=stream) if scratch.numel() else None,
+                stream,
+            )
+    return found, starts
+
+
+def gradient(
+    incoming: Tensor,
+    values: Tensor,
+    weights: Tensor | None,
+    starts: Tensor,
+    offsets: Tensor | None,
+    call: Call,
+    want_weights: bool,
+) -> tuple[Tensor, Tensor | None]:
+    if incoming.dtype not in (torch.float32, torch.float64):
+        incoming = incoming.float()
+    found = torch.empty_like(values)
+    of_weights = torch.empty_like(values if weights is None else weights) if want_weights else None
+    if values.numel():
+        with torch.cuda.device(values.device):
+            stream = _ready(values)
+            _problem(values, weights, offsets, call, stream).gradient(
+                starts.__dlpack__(stream=stream),
+                incoming.__dlpack__(stream=stream),
+                found.__dlpack__(stream=stream),
+                None if of_weights is None else of_weights.__dlpack__(stream=stream),
+                stream,
+            )
+    return found, of_weights
