@@ -3,7 +3,8 @@
 //
 // A node whose chunks hold few vertices gathers them and sweeps them to their hull; in any other, runs of
 // children that hold few are gathered, and what remains is merged pairwise by bridges, in place. Either way
-// the result is one range of vertices a chunk: nothing moves ('Merge Hulls Without Copying Vertices', Section 3.3, Theorem 4.4).
+// the result is one range of vertices a chunk: nothing moves ('Merge Hulls Without Copying Vertices',
+// Section 3.3, Theorem 4.4).
 #pragma once
 
 #include <cstdint>
