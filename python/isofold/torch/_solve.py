@@ -23,10 +23,6 @@ def _tensor(array: Any, dtype: torch.dtype) -> Tensor:
     return found.view(torch.bfloat16) if dtype == torch.bfloat16 else found
 
 
-def _length(call: Call, size: int) -> int | None:
-    return call.length if size or call.length is None else 0
-
-
 def refused(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> Tensor | None:
     """True for the elements of rows that cannot be fitted; None: there are none."""
     bad = ~torch.isfinite(values)
@@ -42,6 +38,23 @@ def refused(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call
     return counts[row] > 0
 
 
+def _on_host(
+    values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call
+) -> tuple[tuple[Any, Any, Any, int | None, bool, float, float], Tensor | None]:
+    """What the native calls begin with, refused rows made harmless, and the elements of those."""
+    bad = refused(values, weights, offsets, call)
+    if bad is not None:
+        values = values.masked_fill(bad, 0)
+        weights = None if weights is None else weights.masked_fill(bad, 1)
+    cuts = None if offsets is None else offsets.numpy()
+    length = call.length if values.numel() or call.length is None else 0
+    return (values, weights, cuts, length, call.increasing, call.lower, call.upper), bad
+
+
+def _refuse(found: Tensor, bad: Tensor | None) -> Tensor:
+    return found if bad is None else found.masked_fill(bad, torch.nan)
+
+
 def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> tuple[Tensor, Tensor]:
     """(the fit, of the values' dtype; uint8 flags, 1 where a block starts)"""
     values = values.detach().contiguous()
@@ -50,24 +63,9 @@ def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Ca
         from isofold.torch import _cuda
 
         return _cuda.fit(values, weights, offsets, call)
-    bad = refused(values, weights, offsets, call)
-    if bad is not None:
-        values = values.masked_fill(bad, 0)
-        weights = None if weights is None else weights.masked_fill(bad, 1)
-    found, starts = _native.fit(
-        values,
-        weights,
-        None if offsets is None else offsets.numpy(),
-        _length(call, values.numel()),
-        call.increasing,
-        call.lower,
-        call.upper,
-        None,
-        None,
-        0,
-    )
-    x = _tensor(found, values.dtype)
-    return x if bad is None else x.masked_fill(bad, torch.nan), torch.from_numpy(starts)
+    rows, bad = _on_host(values, weights, offsets, call)
+    found, starts = _native.fit(*rows, None, None, 0)
+    return _refuse(_tensor(found, values.dtype), bad), torch.from_numpy(starts)
 
 
 def gradient(
@@ -87,31 +85,10 @@ def gradient(
         from isofold.torch import _cuda
 
         return _cuda.gradient(incoming, values, weights, starts, offsets, call, want_weights)
-    bad = refused(values, weights, offsets, call)
-    if bad is not None:
-        values = values.masked_fill(bad, 0)
-        weights = None if weights is None else weights.masked_fill(bad, 1)
-    for_values, for_weights = _native.gradient(
-        values,
-        weights,
-        None if offsets is None else offsets.numpy(),
-        _length(call, values.numel()),
-        call.increasing,
-        call.lower,
-        call.upper,
-        starts.numpy(),
-        incoming,
-        want_weights,
-        None,
-        0,
+    rows, bad = _on_host(values, weights, offsets, call)
+    found, of_weights = _native.gradient(*rows, starts.numpy(), incoming, want_weights, None, 0)
+    dtype = values.dtype if weights is None else weights.dtype
+    return (
+        _refuse(_tensor(found, values.dtype), bad),
+        None if of_weights is None else _refuse(_tensor(of_weights, dtype), bad),
     )
-    found = _tensor(for_values, values.dtype)
-    found_weights = (
-        None
-        if for_weights is None
-        else _tensor(for_weights, (weights if weights is not None else values).dtype)
-    )
-    if bad is not None:
-        found = found.masked_fill(bad, torch.nan)
-        found_weights = None if found_weights is None else found_weights.masked_fill(bad, torch.nan)
-    return found, found_weights
