@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -46,9 +47,10 @@ def write(path: Path, rows: int) -> None:
 
 
 def peak(curves: Path, data: Path, out: Path) -> int:
-    """In KiB."""
-    arguments = [str(path) for path in (curves, data, out)]
-    run = subprocess.run([sys.executable, "-c", CODE, *arguments], capture_output=True, text=True, check=True)
+    """In KiB. With one thread in Arrow: how several meet moves it by 15%, whatever the size of the file."""
+    command = [sys.executable, "-c", CODE, *(str(path) for path in (curves, data, out))]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    run = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return int(run.stdout.split()[-1])
 
 
