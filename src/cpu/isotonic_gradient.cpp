@@ -11,6 +11,7 @@
 #include "algorithm/row_view.hpp"
 #include "cpu/cpu.hpp"
 #include "cpu/parallel.hpp"
+#include "exact/gradient_in_weights.hpp"
 #include "exact/rounded_quotient.hpp"
 
 namespace isofold::cpu {
@@ -174,7 +175,7 @@ class BlockGradient {
     const double q = share(kFloat64);
     pieces([&](std::int64_t first, std::int64_t count) {
       load(problem_.values, first, count, y_);
-      for (std::int64_t i = 0; i < count; ++i) y_[i] = round_to((y_[i] - m) * q, format);
+      for (std::int64_t i = 0; i < count; ++i) y_[i] = round_to(gradient_in_weights(y_[i], m, q), format);
       store(out_.weights, first, count, y_);
     });
   }

@@ -8,6 +8,7 @@
 #include "cuda/gradient_scan.cuh"
 #include "cuda/gradient_stage.cuh"
 #include "cuda/start_kernel.cuh"
+#include "exact/gradient_in_weights.hpp"
 
 namespace isofold::cuda {
 
@@ -119,7 +120,7 @@ struct GradientChunk : StagedChunk<I, kMean> {
 #pragma unroll 1
         for (int k = from; k < to; ++k) {
           const auto y = static_cast<double>(shared.values[tile_slot() + k]);
-          put_weight(k, (y - answer.mean) * answer.slope);
+          put_weight(k, gradient_in_weights(y, answer.mean, answer.slope));
         }
       }
     }

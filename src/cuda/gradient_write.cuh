@@ -8,6 +8,7 @@
 #include "cuda/gradient_plan.cuh"
 #include "cuda/offsets.cuh"
 #include "cuda/start_kernel.cuh"
+#include "exact/gradient_in_weights.hpp"
 
 namespace isofold::cuda {
 
@@ -39,9 +40,7 @@ __device__ bool write_span(const GradientPlan<I>& plan, const SpanAnswer& span, 
   if constexpr (kMean) {
     if (plan.weights.data != nullptr) {
       for (std::int64_t i = from + threadIdx.x; i < to; i += kBlock) {
-        const double slope = span.answer.slope;
-        const double y = plan.input.value(i);
-        plan.weights.store(i, slope == 0.0 ? 0.0 : (y - span.answer.mean) * slope);
+        plan.weights.store(i, gradient_in_weights(plan.input.value(i), span.answer.mean, span.answer.slope));
       }
     }
   }

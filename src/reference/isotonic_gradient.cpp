@@ -5,6 +5,7 @@
 #include "algorithm/bounds.hpp"
 #include "algorithm/exact_blocks.hpp"
 #include "algorithm/row_view.hpp"
+#include "exact/gradient_in_weights.hpp"
 #include "exact/rounded_quotient.hpp"
 #include "reference/reference.hpp"
 
@@ -51,7 +52,8 @@ void differentiate(const Block& block, const Bounds& bounds, Format fit_format, 
     } else {
       grad_values[i] =
           exact_quotient(product(exact_double(block.weights[i]), incoming.value()), weight, values_format);
-      grad_weights[i] = one_value ? 0.0 : round_to((block.values[i] - mean) * share, weights_format);
+      grad_weights[i] =
+          one_value ? 0.0 : round_to(gradient_in_weights(block.values[i], mean, share), weights_format);
     }
   }
 }

@@ -3,7 +3,10 @@
 // differs, and exits 1 if anything does.
 //
 //   gpu_tester [--cases FILE] [--batches N] [--longest N] [--seed N] [--only SHAPE] [--huge 1] [--verbose 1]
+//              [--streams 0] [--fits 0] [--first K --step N]
 //
+// --fits 0: the gradients alone. --first K --step N: of the random batches the K-th and every N-th after it,
+// so that N processes share a run; --streams 0 leaves out what other processes on the GPU would disturb.
 // --huge 1: after these, rows of more than 2^31 elements, judged in exact integers; --huge only: just those.
 #include <cuda_runtime.h>
 #include <algorithm>
@@ -14,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda/batch_range.hpp"
 #include "cuda/device_array.hpp"
 #include "cuda/gradient_checks.hpp"
 #include "cuda/gradient_streams.hpp"
@@ -177,10 +181,10 @@ void run_cases(const std::string& path) {
 }
 
 // Ragged batches of zoo rows; lengths mostly short, some up to a few chunks.
-void run_batches(std::int64_t batches, std::uint64_t seed) {
+void run_batches(const BatchRange& batches, std::uint64_t seed) {
   std::int64_t rows_done = 0;
   const auto& families = value_families();
-  for (std::int64_t b = 0; b < batches; ++b) {
+  for (std::int64_t b = batches.first; b < batches.end; b += batches.step) {
     Random random(seed, static_cast<std::uint64_t>(b));
     const bool single = random.chance(0.5);
     const auto weighting = random.below(3);
@@ -359,18 +363,22 @@ void run_refused() {
 int main(int argc, char** argv) {
   std::string cases;
   std::string only;
-  std::int64_t batches = 60;
+  BatchRange batches{60, 0, 1};
   std::int64_t longest = 1000000;
   std::uint64_t seed = 1;
+  bool fits = true;
   bool streams = true;
   std::string huge;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     if (option == "--cases") cases = argv[i + 1];
     if (option == "--only") only = argv[i + 1];
-    if (option == "--batches") batches = std::atoll(argv[i + 1]);
+    if (option == "--batches") batches.end = std::atoll(argv[i + 1]);
+    if (option == "--first") batches.first = std::atoll(argv[i + 1]);
+    if (option == "--step") batches.step = std::max(1LL, std::atoll(argv[i + 1]));
     if (option == "--longest") longest = std::atoll(argv[i + 1]);
     if (option == "--huge") huge = argv[i + 1];
+    if (option == "--fits") fits = std::string(argv[i + 1]) == "1";
     if (option == "--streams") streams = std::string(argv[i + 1]) == "1";
     if (option == "--verbose") verbose = std::string(argv[i + 1]) == "1";
     if (option == "--seed") seed = static_cast<std::uint64_t>(std::atoll(argv[i + 1]));
@@ -381,13 +389,15 @@ int main(int argc, char** argv) {
     std::printf(wrong == 0 ? "PASS: huge rows\n" : "FAIL: %d of the huge rows\n", wrong);
     return wrong == 0 ? 0 : 1;
   }
-  if (!cases.empty()) run_cases(cases);
-  run_refused();
-  failures += check_ties(batches, seed, streams);
-  if (streams) failures += check_streams();
-  run_batches(batches, seed);
-  run_long_rows(longest, only);
-  failures += check_refused_gradients() + check_hidden_ties(longest);
+  if (fits) {
+    if (!cases.empty()) run_cases(cases);
+    run_refused();
+    failures += check_ties(batches, seed, streams);
+    if (streams) failures += check_streams();
+    run_batches(batches, seed);
+    run_long_rows(longest, only);
+  }
+  failures += check_refused_gradients() + check_gradients_of_far_values() + check_hidden_ties(longest);
   if (streams) failures += check_gradient_streams();
   failures += check_gradient_batches(batches, seed) + check_gradients_of_long_rows(longest, seed);
   if (huge == "1") failures += check_huge_rows();

@@ -74,11 +74,11 @@ void draw_settings(Random& random, GradientCase& row) {
 
 }  // namespace
 
-int check_gradient_batches(std::int64_t batches, std::uint64_t seed) {
+int check_gradient_batches(const BatchRange& batches, std::uint64_t seed) {
   int failed = 0;
   std::int64_t rows_done = 0;
   const auto& families = value_families();
-  for (std::int64_t b = 0; b < batches; ++b) {
+  for (std::int64_t b = batches.first; b < batches.end; b += batches.step) {
     Random random(seed + 77, static_cast<std::uint64_t>(b));
     GradientCase batch;
     const DataType type = single_if(random.chance(0.5));
@@ -224,6 +224,29 @@ int check_hidden_ties(std::int64_t longest) {
     }
   }
   std::printf("gradients behind hidden ties\n");
+  return failed;
+}
+
+// One block, in a chunk or over several, from above 3/4 of the largest float64 to below minus that.
+int check_gradients_of_far_values() {
+  int failed = 0;
+  for (const std::int64_t length : {6LL, 300LL, 4096LL, 20001LL}) {
+    for (const double incoming : {0.0, 1.0, 0x1p-30}) {
+      GradientCase row;
+      std::vector<double> values;
+      std::vector<double> gradient;
+      for (std::int64_t i = 0; i < length; ++i) {
+        values.push_back(3 * i < length ? 1.5e308 : -1.5e308);
+        gradient.push_back(incoming != 0.0 ? incoming
+                                           : (i < length / 2 * 2 ? (i % 2 == 0 ? 1.0 : -1.0) : 0.0));
+      }
+      row.values = {DataType::float64, values};
+      row.gradient = {DataType::float64, gradient};
+      row.name = "far values, " + std::to_string(length) + ", incoming " + std::to_string(incoming);
+      failed += compare(row);
+    }
+  }
+  std::printf("gradients of far values\n");
   return failed;
 }
 

@@ -361,11 +361,11 @@ int check_enqueueing(std::uint64_t seed) {
 
 }  // namespace
 
-int check_ties(std::int64_t batches, std::uint64_t seed, bool streams) {
+int check_ties(const BatchRange& batches, std::uint64_t seed, bool streams) {
   int failed = 0;
   std::int64_t rows = 0;
   std::int64_t refused = 0;
-  for (std::int64_t b = 0; b < batches; ++b) {
+  for (std::int64_t b = batches.first; b < batches.end; b += batches.step) {
     Random random(seed + 1000, static_cast<std::uint64_t>(b));
     const Batch batch = random_batch(random, b);
     rows += static_cast<std::int64_t>(batch.rows.size()) - 1;

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 
+#include "cuda/batch_range.hpp"
+
 namespace isofold_test {
 
 // Prints what fails and returns how much. `streams`: waiting and graphs, too.
-[[nodiscard]] int check_ties(std::int64_t batches, std::uint64_t seed, bool streams);
+[[nodiscard]] int check_ties(const BatchRange& batches, std::uint64_t seed, bool streams);
 
 }  // namespace isofold_test

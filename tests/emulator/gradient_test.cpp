@@ -22,9 +22,10 @@ class Gradients : public OnDevice, public testing::WithParamInterface<std::uint6
   }
 };
 
-TEST_P(Gradients, OfRandomBatches) { EXPECT_EQ(check_gradient_batches(6, 100 + GetParam()), 0); }
+TEST_P(Gradients, OfRandomBatches) { EXPECT_EQ(check_gradient_batches({6}, 100 + GetParam()), 0); }
 TEST_P(Gradients, OfLongRows) { EXPECT_EQ(check_gradients_of_long_rows(9001, GetParam()), 0); }
 TEST_P(Gradients, BehindHiddenTies) { EXPECT_EQ(check_hidden_ties(16384), 0); }
+TEST_P(Gradients, OfFarValues) { EXPECT_EQ(check_gradients_of_far_values(), 0); }
 TEST_P(Gradients, OfRefusedRows) { EXPECT_EQ(check_refused_gradients(), 0); }
 
 // Blocks over hundreds of chunks, which are added up in groups of 128: a few block starts in a falling row.

@@ -45,6 +45,16 @@ def test_the_derivative_is_that_of_the_fit() -> None:
             assert found[i] == pytest.approx(np.dot(grad, fits[0] - fits[1]) / (2 * step), abs=1e-8)
 
 
+@pytest.mark.parametrize("grad", [0.0, 2.0**-40, 3.0])
+def test_values_further_from_their_mean_than_the_largest_float(grad: float) -> None:
+    """y - mean overflows: nothing to pass on is still 0, not NaN, and a small share is finite."""
+    result = isofold.isotonic_regression([1.5e308, -1.5e308, -1.5e308], weights=[1.0, 1.0, 1.0])
+    _, grad_w = isofold.isotonic_gradient(result, [grad, -grad, 3 * grad])
+    assert grad_w is not None
+    # The mean is -5e307 and the share grad: 2e308 grad, -1e308 grad twice.
+    assert grad_w.tolist() == pytest.approx([1e308 * (2 * grad), -1e308 * grad, -1e308 * grad], rel=1e-15)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("weight_dtype", ["float16", "float32", "float64"])
 @pytest.mark.parametrize("grad_dtype", ["float16", "float32", "float64", "int64", "bool"])
