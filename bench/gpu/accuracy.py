@@ -41,8 +41,8 @@ class ExactFit:
 def exact_fit(y: Floats, w: Floats | None, starts: NDArray[np.bool_]) -> ExactFit:
     """The increasing fit whose blocks begin at `starts`, or ValueError where those are not the fit's blocks.
 
-    With s_i the sum of w_j (y_j - z_j) over the block up to i, z is the fit of y if z rises, s >= 0, and s = 0
-    where blocks end. Whatever violates that makes z the exact fit of some y' instead: s with the violations
+    With s_i the sum of w_j (y_j - z_j) over the block up to i, z is the fit of y if z rises, s >= 0, and s =
+    0 where blocks end. Whatever violates that makes z the exact fit of some y' instead: s with the violations
     taken out. An isotonic fit moves no further than its data do (in the largest difference), so z is within
     max |y - y'| of the fit of y.
     """

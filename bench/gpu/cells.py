@@ -78,8 +78,8 @@ class Floor:
 def floor(cell: Cell, elements: int, flags_written: bool = False) -> Floor:
     """Every input once, every output once: what no call can do without.
 
-    A fit reads values, weights and the offsets of ragged rows. A gradient reads what comes in, a flag an element
-    where blocks start, and weights; that in the weights reads the values too, for the blocks' means.
+    A fit reads values, weights and the offsets of ragged rows. A gradient reads what comes in, a flag an
+    element where blocks start, and weights; that in the weights reads the values too, for the blocks' means.
     flags_written: the fit also says where blocks start.
     """
     array = elements * ITEM_BYTES[cell.dtype]
@@ -105,8 +105,8 @@ def floor_ms(cell: Cell, elements: int, copy_ms: float) -> float:
 
 @dataclass(frozen=True)
 class Demand:
-    """At most `must` times the yardstick, better `aim`. against: "copy", "fit" (the same rows' fit) or "noise"
-    (the fit of noise of the same size, type and weighting)."""
+    """At most `must` times the yardstick, better `aim`. against: "copy", "fit" (the same rows' fit) or
+    "noise" (the fit of noise of the same size, type and weighting)."""
 
     cell: Cell
     must: float

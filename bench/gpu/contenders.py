@@ -1,8 +1,8 @@
 """Who is timed: isofold, torchisotonic and torchsort on the same tensors, and a copy of the input.
 
-torchsort knows decreasing fits without weights only: it is given the negated values, which is the same problem.
-What is called is what a user of each would call; `solver` leaves out torchisotonic's check of the weights, which
-waits for the GPU, so that it can be captured in a graph.
+torchsort knows decreasing fits without weights only: it is given the negated values, which is the same
+problem. What is called is what a user of each would call; `solver` leaves out torchisotonic's check of the
+weights, which waits for the GPU, so that it can be captured in a graph.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Data:
 
     @property
     def elements(self) -> int:
-        return self.values.numel()
+        return int(self.values.numel())
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,11 @@ def installed(name: str) -> ModuleType | None:
         return None
 
 
+def torchsort_for(cell: Cell) -> ModuleType | None:
+    plain = not cell.weighted and not cell.ragged and cell.length <= LONGEST_FOR_TORCHSORT
+    return installed("torchsort.ops") if plain else None
+
+
 def fits(cell: Cell, data: Data) -> dict[str, Contender]:
     y, w, offsets = data.values, data.weights, data.offsets
 
@@ -81,39 +86,37 @@ def fits(cell: Cell, data: Data) -> dict[str, Contender]:
         return isotonic_regression(y, w, offsets=offsets)
 
     found = {"isofold": Contender(ours, ours)}
-    if not cell.ragged and (peer := installed("torchisotonic")):
-        solve = installed("torchisotonic._api")._solve  # type: ignore[union-attr]
-        found["torchisotonic"] = Contender(lambda: peer.isotonic(y, w), lambda: solve(y, w, True))
-    plain = not cell.weighted and not cell.ragged
-    if plain and cell.length <= LONGEST_FOR_TORCHSORT and (peer := installed("torchsort.ops")):
-        negated = -y
-        found["torchsort"] = Contender(lambda: peer.isotonic_l2[y.device.type](negated), None)
+    peer = installed("torchisotonic._api")
+    if peer is not None and not cell.ragged:
+        isotonic, solve = peer.isotonic, peer._solve
+        found["torchisotonic"] = Contender(lambda: isotonic(y, w), lambda: solve(y, w, True))
+    sorter = torchsort_for(cell)
+    if sorter is not None:
+        negated, pool = -y, sorter.isotonic_l2[y.device.type]
+        found["torchsort"] = Contender(lambda: pool(negated), None)
     return found
 
 
 def gradients(cell: Cell, data: Data) -> dict[str, Contender]:
     """The backward pass alone, of a fit made before; in the values and, if the call says so, the weights."""
-    found = {}
     both = cell.call == "gradient in values and weights"
-    for name, fit in (("isofold", isotonic_regression), ("torchisotonic", None)):
-        if fit is None:
-            peer = installed("torchisotonic")
-            if peer is None:
-                continue
-            fit = peer.isotonic
+
+    def backward(fit: Callable[[Tensor, Tensor | None], Tensor]) -> Call:
         y = data.values.detach().requires_grad_()
-        w = data.weights if data.weights is None else data.weights.detach().requires_grad_(both)
+        w = None if data.weights is None else data.weights.detach().requires_grad_(both)
         out = fit(y, w)
-        wanted = [y, w] if both and w is not None else [y]
-        # Bound now: the loop's names change.
-        call = lambda out=out, wanted=wanted: torch.autograd.grad(  # noqa: E731
-            out, wanted, data.incoming, retain_graph=True
-        )
-        found[name] = Contender(call, None)
-    if not cell.weighted and cell.length <= LONGEST_FOR_TORCHSORT and (peer := installed("torchsort.ops")):
-        negated = -data.values
-        fit = peer.isotonic_l2[negated.device.type](negated)
-        back = peer.isotonic_l2_backward[negated.device.type]
+        wanted = [y] if w is None or not both else [y, w]
+        return lambda: torch.autograd.grad(out, wanted, data.incoming, retain_graph=True)
+
+    found = {"isofold": Contender(backward(isotonic_regression), None)}
+    peer = installed("torchisotonic")
+    if peer is not None:
+        found["torchisotonic"] = Contender(backward(peer.isotonic), None)
+    sorter = torchsort_for(cell)
+    if sorter is not None:
+        kind = data.values.device.type
+        negated, back = -data.values, sorter.isotonic_l2_backward[kind]
+        fit = sorter.isotonic_l2[kind](negated)
         found["torchsort"] = Contender(lambda: back(negated, fit, data.incoming), None)
     return found
 

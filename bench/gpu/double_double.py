@@ -1,7 +1,8 @@
 """Arrays of unevaluated sums of two doubles: about 32 digits, at the speed of NumPy.
 
-Knuth's two-sum, Dekker's two-product and the pair arithmetic of Hida, Li and Bailey (2001): an addition is off
-by at most 2^-104 of its result, a product or a quotient by a few times that. Finite arguments below 2^970.
+Knuth's two-sum, Dekker's two-product and the pair arithmetic of Hida, Li and Bailey (2001): an addition is
+off by at most 2^-104 of its result, a product or a quotient by a few times that. Finite arguments below
+2^970.
 """
 
 from __future__ import annotations
@@ -114,9 +115,7 @@ def running_sums(terms: Pairs, starts: NDArray[np.bool_] | None = None) -> Pairs
     here = Pairs(np.zeros(stretches), np.zeros(stretches))
     for step in range(length):
         if starts is not None:
-            here = Pairs(
-                np.where(begins[step], 0.0, here.high), np.where(begins[step], 0.0, here.low)
-            )
+            here = Pairs(np.where(begins[step], 0.0, here.high), np.where(begins[step], 0.0, here.low))
         here = here + values[step]
         sums.high[step], sums.low[step] = here.high, here.low
 

@@ -1,8 +1,8 @@
 """Rows of the kinds that decide how a hull is found, made by torch where they are needed.
 
-The formulas and the counter-based generator are those of tests/cuda/shapes.cpp, so that a program in Python and
-time_gpu see the same rows (but for the last bit of a logarithm or a cosine). `cancellation_1eK` is the paper's
-(Section 7.6): sums rise and fall back within every 64 elements.
+The formulas and the counter-based generator are those of tests/cuda/shapes.cpp, so that a program in Python
+and time_gpu see the same rows (but for the last bit of a logarithm or a cosine). `cancellation_1eK` is the
+paper's (Section 7.6): sums rise and fall back within every 64 elements.
 """
 
 from __future__ import annotations
@@ -122,7 +122,11 @@ def ragged_lengths(rows: int, longest: int) -> Tensor:
 
 
 def fill(
-    formula: Callable[[At], Tensor], out: Tensor, row_length: int, offsets: Tensor | None = None, seed: int = 1
+    formula: Callable[[At], Tensor],
+    out: Tensor,
+    row_length: int,
+    offsets: Tensor | None = None,
+    seed: int = 1,
 ) -> Tensor:
     """Fills a flat tensor with rows of one length, or with those that the offsets cut."""
     single = out.dtype == torch.float32

@@ -1,11 +1,11 @@
-"""The paper's four accuracy measures for isofold, torchisotonic, SciPy and scikit-learn on the paper's families.
+"""The paper's four accuracy measures for isofold, torchisotonic, SciPy and scikit-learn on its families.
 
     python bench/gpu/measure_accuracy.py [--json FILE] [--largest 1e7] [--workers N] [--device cpu]
 
 isofold and torchisotonic fit on the device, SciPy and scikit-learn on the host; everything is judged in
-double-double arithmetic (accuracy.py) by processes beside. SciPy computes in float64 whatever it is given, and so is
-only compared there as what it is. Families: those that Section 7.6 of the paper names, with weights none, ordinary
-(1/2 to 3/2) and extreme (e^-8 to e^8), and its cancelling rows.
+double-double arithmetic (accuracy.py) by processes beside. SciPy computes in float64 whatever it is given,
+and so is only compared there as what it is. Families: those that Section 7.6 of the paper names, with weights
+none, ordinary (1/2 to 3/2) and extreme (e^-8 to e^8), and its cancelling rows.
 """
 
 from __future__ import annotations
@@ -85,7 +85,9 @@ def fitted(case: Case, device: str, file: Path) -> None:
 
     cell, weighting = case
     data = draw(cell, device, weighting)
-    arrays = {"values": data.values} if data.weights is None else {"values": data.values, "weights": data.weights}
+    arrays = (
+        {"values": data.values} if data.weights is None else {"values": data.values, "weights": data.weights}
+    )
     with torch.no_grad():
         for name, contender in fits(cell, data).items():
             if name != "torchsort":
@@ -149,7 +151,9 @@ def main() -> None:
             "date": datetime.date.today().isoformat(),
             "device": torch.cuda.get_device_name() if options.device.startswith("cuda") else "cpu",
             "commit": options.commit,
-            "versions": {name: version(name) for name in ("isofold", "torchisotonic", "scipy", "scikit-learn")},
+            "versions": {
+                name: version(name) for name in ("isofold", "torchisotonic", "scipy", "scikit-learn")
+            },
             "lines": lines,
         }
         options.json.write_text(json.dumps(record, indent=1) + "\n")

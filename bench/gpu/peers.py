@@ -1,12 +1,12 @@
-"""Times isofold beside torchisotonic, torchsort and a copy of the input: same tensors, same process, same rounds.
+"""Times isofold beside torchisotonic, torchsort and a copy of the input: same tensors and rounds.
 
-    python bench/gpu/peers.py [--json FILE] [--rounds 15] [--largest 1e8] [--shapes noise,...] [--huge] [--device cpu]
+    python bench/gpu/peers.py [--json FILE] [--rounds 15] [--largest 1e8] [--shapes A,B] [--huge]
 
-Needs torch; torchisotonic 0.2 and torchsort 0.1.10 where they are installed (both compile for the machine). In a
-round each contender is called once, in a new random order. Times lie between two events on the stream (wall
-clock on a CPU): `calls` of what a user calls, with allocations and checks, `replays` of the solver captured in
-a graph, without Python. Stages and launches come from torch's profiler, memory from torch's allocator, whose peak
-over one call is taken. --huge: a row of 1e10 floats too.
+Needs torch; torchisotonic 0.2 and torchsort 0.1.10 where they are installed (both compile for the machine).
+In a round each contender is called once, in a new random order. Times lie between two events on the stream
+(wall clock on a CPU): `calls` of what a user calls, with allocations and checks, `replays` of the solver
+captured in a graph, without Python. Stages and launches come from torch's profiler, memory from torch's
+allocator, whose peak over one call is taken. --huge: a row of 1e10 floats too.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 from cells import Cell, copy_bytes, floor
-from contenders import Contender, Data, contenders, draw
+from contenders import Contender, contenders, draw, fits
 from rich.console import Console
 from rich.table import Table
 from stages import profiled
@@ -31,7 +31,16 @@ import isofold
 
 LONG, MIDDLE, MILLION = 100_000_000, 10_000_000, 1_000_000
 HUGE = 10_000_000_000
-SIZES = [(1, LONG), (1, MIDDLE), (1, MILLION), (100, 100_000), (1_000, 10_000), (10_000, 1_000)]
+SIZES = [
+    (1, LONG),
+    (1, MIDDLE),
+    (1, MILLION),
+    (1, 100_000),
+    (1, 10_000),
+    (100, 100_000),
+    (1_000, 10_000),
+    (10_000, 1_000),
+]
 SIZES += [(100_000, 100), (MILLION, 16)]
 DENSE = ("labels", "constant", "tens", "half", "cliff", "mirrored_cliff", "sawtooth5003", "sawtooth1e5")
 
@@ -82,9 +91,7 @@ def measured(cell: Cell, device: str, rounds: int) -> dict[str, Any]:
         "calls": {},
     }
     with torch.set_grad_enabled(not cell.is_fit):
-        record["calls"] = summary(
-            rounds_of(clock, {name: one.call for name, one in found.items()}, rounds)
-        )
+        record["calls"] = summary(rounds_of(clock, {name: one.call for name, one in found.items()}, rounds))
         if not device.startswith("cuda"):
             return record
         graphs = {name: captured(one.solver) for name, one in found.items() if one.solver is not None}
@@ -104,16 +111,22 @@ def measured(cell: Cell, device: str, rounds: int) -> dict[str, Any]:
 def huge_row(device: str, length: int) -> dict[str, Any]:
     """One row that fills most of a GPU: values, fit, flags and scratch. The copy goes where the fit was."""
     cell = Cell("noise", 1, length)
-    data: Data = draw(cell, device)
+    data = draw(cell, device)
     clock = Clock(device)
-    from isofold.torch import isotonic_regression
-
-    times = [clock.time(lambda: isotonic_regression(data.values)) for _ in range(4)][1:]
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    solve = fits(cell, data)["isofold"].call
+    times = [clock.time(solve) for _ in range(4)][1:]
     peak = torch.cuda.max_memory_allocated()
     torch.cuda.empty_cache()
     target = torch.empty_like(data.values)
     copies = [clock.time(lambda: target.copy_(data.values)) for _ in range(4)][1:]
-    return asdict(cell) | {"ms": quartiles(times), "copy_ms": quartiles(copies), "peak_bytes": peak}
+    return asdict(cell) | {
+        "elements": length,
+        "ms": quartiles(times),
+        "copy_ms": quartiles(copies),
+        "peak_bytes": peak,
+    }
 
 
 def show(console: Console, records: list[dict[str, Any]], of: str) -> None:

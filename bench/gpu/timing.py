@@ -81,4 +81,5 @@ def captured(call: Callable[[], Any]) -> Callable[[], Any] | None:
         print(f"not captured: {error}", flush=True)
         torch.cuda.synchronize()
         return None
-    return graph.replay
+    replay: Callable[[], Any] = graph.replay
+    return replay

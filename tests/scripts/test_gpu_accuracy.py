@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from fractions import Fraction
-from pathlib import Path
+from itertools import pairwise
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "bench" / "gpu"))
-
 from accuracy import accuracy, exact_fit
 from double_double import Floats, Pairs, running_sums, total
 
@@ -96,7 +92,10 @@ def test_the_exact_fit_is_proven(shape: str, weighted: bool) -> None:
         found = exact_fit(y, w if weighted else None, flags(count, starts))
         assert found.error <= 1e-18 * (1 + np.max(np.abs(y)))
         for i in range(count):
-            assert abs(value(found.values, i) - fit[i]) <= Fraction(found.error) + abs(fit[i]) * Fraction(2) ** -99
+            assert (
+                abs(value(found.values, i) - fit[i])
+                <= Fraction(found.error) + abs(fit[i]) * Fraction(2) ** -99
+            )
 
 
 def test_wrong_blocks_are_refused() -> None:
@@ -111,7 +110,7 @@ def test_wrong_blocks_are_refused() -> None:
 def measured(y: Floats, w: Floats, z: Floats, fit: list[Fraction]) -> dict[str, Fraction]:
     """The measures as Section 7.6 writes them, in rationals."""
     ys, ws, zs = rational(y), rational(w), rational(z)
-    steps = [b - a for a, b in zip(zs, zs[1:], strict=False)]
+    steps = [b - a for a, b in pairwise(zs)]
     multipliers, here = [], Fraction(0)
     for yi, wi, zi in zip(ys, ws, zs, strict=True):
         here -= 2 * wi * (zi - yi)
