@@ -63,7 +63,8 @@ def demands(records: list[Record]) -> str:
     reached = [one.verdict for one in judged(records)]
     summary = (
         f"{len(reached)} demands: {reached.count('aim reached')} reach the aim, "
-        f"{reached.count('pass')} more pass, {reached.count('miss')} miss, {reached.count('not measured')} not measured."
+        f"{reached.count('pass')} more pass, {reached.count('miss')} miss, "
+        f"{reached.count('not measured')} not measured."
     )
     head = ("rows", "what", "ms", "to the floor", "ratio", "to", "must reach", "aim", "")
     return f"{text.DEMANDS}\n\n{table(head, rows, 2)}\n\n{summary}"

@@ -3,8 +3,9 @@
 #                      [--uncertified PROGRAM] [--prototype PROGRAM] [--huge] [--parts LIST] [--date DATE]
 #
 # On a machine with a GPU, torch and the CUDA toolkit, without a network: installs isofold, torchisotonic and torchsort
-# from DIR (wheels; torchsort's source distribution is compiled here) into a folder of its own, runs every GPU benchmark,
-# and writes gpu-<date>*.json and a log into --out. A part that fails is named at the end; the others run all the same.
+# from DIR into a folder of its own (torchsort's source distribution is compiled unless a wheel of it is there and
+# loads), runs every GPU benchmark, and writes gpu-<date>*.json and a log into --out. A part that fails is named at the
+# end; the others run all the same.
 # --time-gpu, --uncertified: built elsewhere; without them they are built here by CMake, which takes minutes.
 # --parts: of core,certification,prototype,peers,accuracy,traffic; all by default.
 set -euo pipefail
@@ -24,7 +25,7 @@ while (($#)); do
     --huge) huge=(--huge) ;;
     --parts) parts="$2"; shift ;;
     --date) date="$2"; shift ;;
-    *) sed -n '2,11s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+    *) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
   esac
   shift
 done
@@ -45,7 +46,7 @@ wanted() { [[ ",$parts," == *",$1,"* ]]; }
 part() {
   local name="$1" limit="$2" start=$SECONDS status=0
   shift 2
-  echo "==== $name: $*"
+  echo "==== $name"
   timeout "$limit" "$@" || status=$?
   echo "==== $name: $((SECONDS - start)) s, exit status $status"
   if ((status)); then failed+=("$name"); fi
@@ -53,8 +54,8 @@ part() {
 
 install_packages() {
   "$python" -m pip install -q --no-index --no-deps --no-compile --no-cache-dir --upgrade --target "$site" "$packages"/*.whl
-  if [ -n "$(ls "$packages"/torchsort-*.whl 2>/dev/null)" ]; then return; fi
-  # Its setup.py imports torch, and asks for a compiler by running nvcc.
+  # A wheel of torchsort fits one torch and one Python only; its setup.py imports torch and looks for nvcc.
+  if "$python" -c "import torch, torchsort.isotonic_cpu, torchsort.isotonic_cuda" 2>/dev/null; then return; fi
   "$python" -m pip install -q --no-index --no-deps --no-build-isolation --no-compile --no-cache-dir --upgrade \
     --target "$site" "$packages"/torchsort-*.tar.gz
 }
