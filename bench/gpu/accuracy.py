@@ -1,4 +1,4 @@
-"""How good a fit is: the four measures of 'Merge Hulls Without Copying Vertices', Section 7.6.
+"""How good a fit is: the measures of 'Merge Hulls Without Copying Vertices', Section 7.6.
 
 Judged in double-double arithmetic against the exact fit, which is proven here and taken from nobody: given
 blocks, the means are formed in pairs of doubles, and the optimality conditions say how far from the exact fit
@@ -20,12 +20,14 @@ class Accuracy:
 
     step_down : the largest step down of the fit, to the largest |y|
     deviation : the largest |z - z*| / (1 + |z*|), z* the exact fit
+    deviation_to_largest : the largest |z - z*| to the largest |y|, as the paper has it for cancelling rows
     objective : how much the objective exceeds that of z*, to it or, where that is more, epsilon sum w y^2
     kkt : the largest violation of the optimality conditions, to 2 sum w |y|
     """
 
     step_down: float
     deviation: float
+    deviation_to_largest: float
     objective: float
     kkt: float
 
@@ -90,6 +92,7 @@ def accuracy(y: Floats, w: Floats | None, z: Floats, exact: ExactFit, epsilon: f
     return Accuracy(
         step_down=abs(float(np.min(steps, initial=0.0))) / largest if largest > 0 else 0.0,
         deviation=float(np.max(np.abs(away.high) / (1 + np.abs(best.high)), initial=0.0)),
+        deviation_to_largest=float(np.max(np.abs(away.high), initial=0.0)) / (largest or 1.0),
         objective=float(excess / excess_to) if excess_to > 0 else float(excess),
         kkt=violation / float(scale) if scale > 0 else violation,
     )

@@ -1,4 +1,4 @@
-"""The paper's four accuracy measures for isofold, torchisotonic, SciPy and scikit-learn on its families.
+"""The paper's accuracy measures for isofold, torchisotonic, SciPy and scikit-learn on its families.
 
     python bench/gpu/measure_accuracy.py [--json FILE] [--largest 1e7] [--workers N] [--device cpu]
 

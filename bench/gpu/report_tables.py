@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 import report_text as text
-from accuracy import Accuracy
 from cells import FLAG_BYTES, Cell
 from judgement import by_cell, checks, floor_of, judged, scratch_share
 
@@ -157,42 +156,57 @@ def traffic(figures: Record) -> str:
     return f"{text.TRAFFIC}\n\n{table(head, rows, 3)}"
 
 
+MEASURES = ("step_down", "deviation", "objective", "kkt")
+CANCELLING = ("step_down", "deviation_to_largest")
+ACCURACY_ORDER = ("isofold", "torchisotonic", "scikit-learn", "SciPy, float64")
+
+
+def worst(lines: list[Record], names: Iterable[str]) -> list[str]:
+    return [f"{max(line[name] for line in lines):.1e}" if lines else "" for name in names]
+
+
 def accuracy(figures: Record) -> str:
-    lines = figures["lines"]
-    names = list(Accuracy.__annotations__)
-    heads = [name.replace("_", " ") for name in names]
-    contenders = list(dict.fromkeys(line["contender"] for line in lines))
-    order = [
-        name for name in ("isofold", "torchisotonic", "scikit-learn", "SciPy, float64") if name in contenders
+    all_lines = figures["lines"]
+    lines = [line for line in all_lines if not line["shape"].startswith("cancellation")]
+    cancelling = [line for line in all_lines if line not in lines]
+
+    def of(chosen: list[Record], **wanted: str) -> list[Record]:
+        return [line for line in chosen if all(line[name] == value for name, value in wanted.items())]
+
+    order = [name for name in ACCURACY_ORDER if of(all_lines, contender=name)]
+    dtypes = ("float32", "float64")
+    shapes = list(dict.fromkeys(line["shape"] for line in lines))
+    overall = [
+        [dtype, name, *worst(of(lines, dtype=dtype, contender=name), MEASURES)]
+        for dtype in dtypes
+        for name in order
     ]
-    worst_rows, family_rows = [], []
-    for dtype in ("float32", "float64"):
-        for contender in order:
-            these = [line for line in lines if (line["dtype"], line["contender"]) == (dtype, contender)]
-            if these:
-                worst_rows.append(
-                    [dtype, contender, *(f"{max(line[n] for line in these):.1e}" for n in names)]
-                )
-        for shape in dict.fromkeys(line["shape"] for line in lines):
-            row = [dtype, shape]
-            for contender in order:
-                deviations = [
-                    line["deviation"]
-                    for line in lines
-                    if (line["dtype"], line["shape"], line["contender"]) == (dtype, shape, contender)
-                ]
-                row.append(f"{max(deviations):.1e}" if deviations else "")
-            family_rows.append(row)
-    cases = len({(line["shape"], line["length"], line["dtype"], line["weights"]) for line in lines})
-    shapes = ", ".join(dict.fromkeys(line["shape"] for line in lines))
-    return "\n\n".join(
-        [
-            text.ACCURACY.format(cases=cases, shapes=shapes),
-            table(("type", "", *heads), worst_rows, 2),
-            text.DEVIATIONS,
-            table(("type", "family", *order), family_rows, 2),
+    by_family = [
+        [dtype, shape]
+        + [
+            cell
+            for name in order
+            for cell in worst(of(lines, dtype=dtype, shape=shape, contender=name), ["deviation"])
         ]
-    )
+        for dtype in dtypes
+        for shape in shapes
+    ]
+    cancelled = [
+        [dtype, name, *worst(of(cancelling, dtype=dtype, contender=name), CANCELLING)]
+        for dtype in dtypes
+        for name in order
+    ]
+    cases = len({(line["shape"], line["length"], line["dtype"], line["weights"]) for line in lines})
+    parts = [
+        text.ACCURACY.format(cases=cases, shapes=", ".join(shapes)),
+        table(("type", "", *(name.replace("_", " ") for name in MEASURES)), overall, 2),
+        text.DEVIATIONS,
+        table(("type", "family", *order), by_family, 2),
+    ]
+    if cancelling:
+        head = ("type", "", "step down", "deviation to the largest |y|")
+        parts += [text.CANCELLATION, table(head, cancelled, 2)]
+    return "\n\n".join(parts)
 
 
 def certification(figures: Record) -> str:

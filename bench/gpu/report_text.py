@@ -45,6 +45,9 @@ float64 whatever it is given."""
 
 DEVIATIONS = "The largest deviation by family:"
 
+CANCELLATION = """Rows whose sums rise and fall back, 32 values of B, one of -32 B and 31 small ones in
+turn, B from 1e3 to 1e12:"""
+
 CERTIFICATION = """## What certification costs
 
 The same kernels with and without their error bounds:"""

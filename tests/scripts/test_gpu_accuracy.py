@@ -125,6 +125,7 @@ def measured(y: Floats, w: Floats, z: Floats, fit: list[Fraction]) -> dict[str, 
     return {
         "step_down": max([Fraction(0), *(-s for s in steps)]) / max(map(abs, ys)),
         "deviation": max(abs(a - b) / (1 + abs(b)) for a, b in zip(zs, fit, strict=True)),
+        "deviation_to_largest": max(abs(a - b) for a, b in zip(zs, fit, strict=True)) / max(map(abs, ys)),
         "objective": (objective(zs) - objective(fit)) / excess_to,
         "kkt": max(violations) / (2 * sum(wi * abs(yi) for yi, wi in zip(ys, ws, strict=True))),
     }

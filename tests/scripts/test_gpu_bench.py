@@ -136,7 +136,7 @@ def test_certification_pairs_medians_over_rounds() -> None:
             "merge_kernel",
         ),
         (
-            "void at::native::vectorized_elementwise_kernel<4, at::native::erfinv_kernel_cuda"
+            "void at::native::vectorized_elementwise_kernel<4, at::native::frac_kernel_cuda"
             "(at::TensorIteratorBase&)::{lambda()#1}::operator()() const::{lambda(float)#1}>(int)",
             "vectorized_elementwise_kernel",
         ),
@@ -157,10 +157,10 @@ NCU = """==PROF== Connected to process 77
 "ID","Process ID","Kernel Name","CC","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum"
 "","","","","byte","byte","ns"
 "0","77","void warm<1>(int)","1","7","7","7"
-"1","77","void at::native::k<4, at::native::erfinv_kernel_cuda(X&)::{lambda()#1}>(int)","1","64","0","1,500"
+"1","77","void at::native::k<4, at::native::frac_kernel_cuda(X&)::{lambda()#1}>(int)","1","64","0","1,500"
 "2","77","void isofold::cuda::scan_groups<float>(Plan<float>)","1","400,000,000","12,000,000","100,000"
 "3","77","void isofold::cuda::write_chunks<float>(Plan<float>)","1","1,000","400,000,000","95,000.5"
-"4","77","void at::native::k<4, at::native::erfinv_kernel_cuda(X&)::{lambda()#1}>(int)","1","64","0","1,500"
+"4","77","void at::native::k<4, at::native::frac_kernel_cuda(X&)::{lambda()#1}>(int)","1","64","0","1,500"
 "5","77","void peer::fit<float>(int)","1","5","6","7"
 "6","77","void peer::fit<double>(int)","1","5","6","7"
 """
@@ -186,7 +186,7 @@ def test_the_report_is_made_of_whatever_there_is(tmp_path: Path) -> None:
     (tmp_path / "gpu-2026-01-01.json").write_text(json.dumps({**core, "commit": "old"}))
     (tmp_path / "gpu-2026-01-02.json").write_text(json.dumps(core))
     page = write_report(tmp_path, tmp_path / "docs")
-    assert "commit abc" in page
+    assert "a GPU, commit abc." in " ".join(page.split())
     assert "Not measured on this date: peers, accuracy, traffic, prototype." in page
     assert "34 demands" in page
 
@@ -196,9 +196,17 @@ def test_the_report_is_made_of_whatever_there_is(tmp_path: Path) -> None:
         "torch": "2",
         "cells": [peer_cell(long, 5.0), peer_cell(Cell("noise", 1, 1000), 5.0)],
     }
-    measures = {"step_down": 0.0, "deviation": 1e-17, "objective": 1e-30, "kkt": 1e-18, "error": 0.0}
+    measures = {
+        "step_down": 0.0,
+        "deviation": 1e-17,
+        "deviation_to_largest": 0.0,
+        "objective": 1e-30,
+        "kkt": 1e-18,
+        "error": 0.0,
+    }
     about = {"shape": "noise", "length": 1000, "dtype": "float64", "weights": "none"}
     lines = [about | measures | {"contender": name} for name in ("isofold", "SciPy, float64")]
+    lines.append(lines[0] | {"shape": "cancellation_1e3"})
     call = record(long, 2.0) | {"contender": "isofold", "floor_bytes": 8, "read_bytes": 8, "written_bytes": 8}
     theirs = [{"shape": "noise", "rows": 1, "length": 100 * MILLION, "ms": 1.0, "copy_ms": 0.5}]
     theirs.append({**theirs[0], "rows": 3})
