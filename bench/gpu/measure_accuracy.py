@@ -18,7 +18,7 @@ import multiprocessing
 import os
 import tempfile
 from collections.abc import Iterable
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, as_completed, wait
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -139,6 +139,9 @@ def main() -> None:
     ):
         chosen = [case for case in cases() if case[0].length <= options.largest]
         for number, case in enumerate(chosen):
+            if len(waiting) >= 2 * options.workers:  # or the files would fill the memory
+                for done in wait(waiting, return_when=FIRST_COMPLETED).done:
+                    lines += lines_of(waiting.pop(done), done.result())
             file = Path(folder) / f"{number}.npz"
             fitted(case, options.device, file)
             waiting[pool.submit(judge, file)] = case

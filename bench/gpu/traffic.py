@@ -53,13 +53,13 @@ class Kernel:
 
 
 def kernels(lines: Iterable[str]) -> Iterator[Kernel]:
-    """From ncu's `--csv --page raw --print-units base`; what stands before the heading is not its table."""
+    """From ncu's `--csv --page raw --print-units base`; messages of its own stand between the rows."""
     rows = csv.reader(lines)
     columns: dict[str, int] = {}
     for row in rows:
         if "Kernel Name" in row:
             columns = {title: i for i, title in enumerate(row)}
-        elif columns and len(row) > 1 and row[columns["ID"]]:  # the row of units has no number
+        elif len(row) == len(columns) > 0 and row[columns["ID"]]:  # the row of units has no number
             figures = {
                 name: float(row[columns[metric]].replace(",", "") or 0) for name, metric in METRICS.items()
             }

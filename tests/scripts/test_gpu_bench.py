@@ -159,6 +159,7 @@ NCU = """==PROF== Connected to process 77
 "0","77","void warm<1>(int)","1","7","7","7"
 "1","77","void at::native::k<4, at::native::frac_kernel_cuda(X&)::{lambda()#1}>(int)","1","64","0","1,500"
 "2","77","void isofold::cuda::scan_groups<float>(Plan<float>)","1","400,000,000","12,000,000","100,000"
+==PROF== Profiling "fit": 0%, 50%
 "3","77","void isofold::cuda::write_chunks<float>(Plan<float>)","1","1,000","400,000,000","95,000.5"
 "4","77","void at::native::k<4, at::native::frac_kernel_cuda(X&)::{lambda()#1}>(int)","1","64","0","1,500"
 "5","77","void peer::fit<float>(int)","1","5","6","7"

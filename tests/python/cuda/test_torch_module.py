@@ -1,4 +1,4 @@
-"""isofold.torch on CUDA tensors: the host's bits, on the default stream, on another, and in a captured graph."""
+"""isofold.torch on CUDA tensors: the host's bits, on the default stream and another, and from a graph."""
 
 from __future__ import annotations
 
