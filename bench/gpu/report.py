@@ -69,7 +69,7 @@ def document(date: str, found: dict[str, Figures]) -> str:
     missing = [part for part in PARTS if part not in found and part not in ("uncertified", "certification")]
     if missing:
         sections.append(f"Not measured on this date: {', '.join(missing)}.")
-    return "\n\n".join(section.strip() for section in sections) + "\n"
+    return "\n\n".join(section.strip() for section in sections if section) + "\n"
 
 
 def main() -> None:

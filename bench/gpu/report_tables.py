@@ -122,7 +122,7 @@ def stages(figures: Record) -> str:
         if rows:
             head = ("", "stage", "launches", "microseconds")
             parts.append(f"{cell.size} {cell.name}:\n\n{table(head, rows, 2)}")
-    return "\n\n".join(parts)
+    return "\n\n".join(parts) if len(parts) > 1 else ""
 
 
 def memory(figures: Record) -> str:
@@ -141,6 +141,8 @@ def memory(figures: Record) -> str:
                 f"{(taken['peak_bytes'] - taken['result_bytes'] - flags) / (4 * record['elements']):.2f}"
             )
         rows.append(row)
+    if not rows:
+        return ""
     return f"{text.MEMORY}\n\n{table(('rows', 'what', *CONTENDERS[:3]), rows, 2)}"
 
 
@@ -204,7 +206,7 @@ def accuracy(figures: Record) -> str:
         table(("type", "family", *order), by_family, 2),
     ]
     if cancelling:
-        head = ("type", "", "step down", "deviation to the largest |y|")
+        head = ("type", "", "step down", "deviation to the largest value")
         parts += [text.CANCELLATION, table(head, cancelled, 2)]
     return "\n\n".join(parts)
 
