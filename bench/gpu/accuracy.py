@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from double_double import Floats, Pairs, running_sums, total
+from double_double import Floats, Pairs, by_pieces, running_sums, total_by_pieces
 from numpy.typing import NDArray
 
 
@@ -49,16 +49,16 @@ def exact_fit(y: Floats, w: Floats | None, starts: NDArray[np.bool_]) -> ExactFi
     max |y - y'| of the fit of y.
     """
     weights = Pairs.of(np.ones_like(y) if w is None else w)
-    data = Pairs.of(y)
-    last = np.append(np.flatnonzero(starts[1:]), len(y) - 1)
-    sums = running_sums(weights * data, starts)[last]
+    data, count = Pairs.of(y), len(y)
+    last = np.append(np.flatnonzero(starts[1:]), count - 1)
+    sums = running_sums(by_pieces(lambda i: weights[i] * data[i], count), starts)[last]
     widths = running_sums(weights, starts)[last]
     means = sums / widths
     if not np.all((means[1:] - means[:-1]).high > 0):
         raise ValueError("the means of these blocks do not rise")
     lengths = np.diff(np.append(-1, last))
     fit = Pairs(np.repeat(means.high, lengths), np.repeat(means.low, lengths))
-    slack = running_sums(weights * (data - fit), starts).high
+    slack = running_sums(by_pieces(lambda i: weights[i] * (data[i] - fit[i]), count), starts).high
     violation = np.maximum(-slack, 0.0)
     violation[last] = np.abs(slack[last])
     before = np.append(0.0, violation[:-1])
@@ -72,23 +72,31 @@ def exact_fit(y: Floats, w: Floats | None, starts: NDArray[np.bool_]) -> ExactFi
 def accuracy(y: Floats, w: Floats | None, z: Floats, exact: ExactFit, epsilon: float) -> Accuracy:
     """Of an increasing fit z of y. epsilon: of y's own type."""
     weights = Pairs.of(np.ones_like(y) if w is None else w)
-    data, fit, best = Pairs.of(y), Pairs.of(z), exact.values
+    data, fit, best, count = Pairs.of(y), Pairs.of(z), exact.values, len(y)
     steps = np.diff(z)
     largest = float(np.max(np.abs(y), initial=0.0))
 
     # Half of lambda_i: not negative, 0 at the end and where the fit steps up.
-    multipliers = running_sums(weights * (data - fit)).high
+    multipliers = running_sums(by_pieces(lambda i: weights[i] * (data[i] - fit[i]), count)).high
     violation = max(
         abs(float(np.min(multipliers, initial=0.0))),
         abs(float(multipliers[-1])),
         float(np.max(np.abs(multipliers[:-1][steps > 0]), initial=0.0)),
     )
-    scale = total(weights * data.magnitude()).high
+    scale = total_by_pieces(lambda i: weights[i] * data[i].magnitude(), count).high
 
-    away = fit - best
-    excess = total(weights * away * ((fit - data) + (best - data))).high
-    least = total(weights * (data - best) * (data - best)).high
-    excess_to = max(least, epsilon * total(weights * data * data).high)
+    away = by_pieces(lambda i: fit[i] - best[i], count)
+
+    def excess_of(i: slice) -> Pairs:
+        return weights[i] * away[i] * ((fit[i] - data[i]) + (best[i] - data[i]))
+
+    def least_of(i: slice) -> Pairs:
+        return weights[i] * (data[i] - best[i]) * (data[i] - best[i])
+
+    excess = total_by_pieces(excess_of, count).high
+    least = total_by_pieces(least_of, count).high
+    whole = total_by_pieces(lambda i: weights[i] * data[i] * data[i], count).high
+    excess_to = max(least, epsilon * whole)
     return Accuracy(
         step_down=abs(float(np.min(steps, initial=0.0))) / largest if largest > 0 else 0.0,
         deviation=float(np.max(np.abs(away.high) / (1 + np.abs(best.high)), initial=0.0)),

@@ -7,6 +7,7 @@ off by at most 2^-104 of its result, a product or a quotient by a few times that
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,6 +82,24 @@ class Pairs:
     def magnitude(self) -> Pairs:
         sign = np.where(self.high < 0, -1.0, 1.0)
         return Pairs(sign * self.high, sign * self.low)
+
+
+PIECE = 1 << 14  # elements whose intermediate results stay in a cache
+
+
+def by_pieces(terms: Callable[[slice], Pairs], count: int) -> Pairs:
+    """An array of `count` pairs, made a piece at a time."""
+    found = Pairs(np.empty(count), np.empty(count))
+    for begin in range(0, count, PIECE):
+        piece = slice(begin, min(begin + PIECE, count))
+        made = terms(piece)
+        found.high[piece], found.low[piece] = made.high, made.low
+    return found
+
+
+def total_by_pieces(terms: Callable[[slice], Pairs], count: int) -> Pairs:
+    sums = [total(terms(slice(begin, min(begin + PIECE, count)))) for begin in range(0, count, PIECE)]
+    return total(Pairs(np.array([s.high for s in sums]), np.array([s.low for s in sums])))
 
 
 def total(terms: Pairs) -> Pairs:

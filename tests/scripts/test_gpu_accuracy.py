@@ -8,7 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from accuracy import accuracy, exact_fit
-from double_double import Floats, Pairs, running_sums, total
+from double_double import Floats, Pairs, by_pieces, running_sums, total, total_by_pieces
 
 EPSILON = 2.0**-52
 
@@ -143,3 +143,13 @@ def test_measures_against_rationals(shape: str, noise: float) -> None:
     found = accuracy(y, w, z, exact_fit(y, w, flags(count, starts)), EPSILON)
     for name, exact in measured(y, w, z, fit).items():
         assert getattr(found, name) == pytest.approx(float(exact), rel=1e-9, abs=1e-28), name
+
+
+def test_pieces_make_no_difference() -> None:
+    random = np.random.default_rng(4)
+    a, b = Pairs.of(random.standard_normal(50_000)), Pairs.of(random.standard_normal(50_000))
+    whole, pieces = a * b, by_pieces(lambda i: a[i] * b[i], 50_000)
+    assert np.array_equal(whole.high, pieces.high)
+    assert np.array_equal(whole.low, pieces.low)
+    difference = total(whole) - total_by_pieces(lambda i: a[i] * b[i], 50_000)
+    assert abs(float(difference.high)) <= 1e-24
