@@ -41,8 +41,10 @@ def load(folder: Path, date: str | None) -> tuple[str, dict[str, Figures]]:
     found = {part: json.loads(file.read_text()) for part, file in files.items() if file.exists()}
     if "core" not in found:
         raise SystemExit(f"no {files['core']}")
-    if "certification" not in found and "uncertified" in found:
-        found["certification"] = {"cells": paired([found["core"]], [found["uncertified"]])}
+    plain = found.pop("uncertified", None)
+    # Of another commit it would say nothing about certification.
+    if "certification" not in found and plain and plain["commit"] == found["core"]["commit"]:
+        found["certification"] = {"cells": paired([found["core"]], [plain])}
     return chosen, found
 
 
@@ -66,7 +68,7 @@ def document(date: str, found: dict[str, Figures]) -> str:
     if "prototype" in found:
         sections.append(tables.prototype(core["cells"], found["prototype"]))
     sections.append(tables.every_cell(core["cells"]))
-    missing = [part for part in PARTS if part not in found and part not in ("uncertified", "certification")]
+    missing = [part for part in PARTS if part not in found and part != "uncertified"]
     if missing:
         sections.append(f"Not measured on this date: {', '.join(missing)}.")
     return "\n\n".join(section.strip() for section in sections if section) + "\n"

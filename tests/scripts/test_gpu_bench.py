@@ -188,7 +188,7 @@ def test_the_report_is_made_of_whatever_there_is(tmp_path: Path) -> None:
     (tmp_path / "gpu-2026-01-02.json").write_text(json.dumps(core))
     page = write_report(tmp_path, tmp_path / "docs")
     assert "a GPU, commit abc." in " ".join(page.split())
-    assert "Not measured on this date: peers, accuracy, traffic, prototype." in page
+    assert "Not measured on this date: peers, accuracy, traffic, certification, prototype." in page
     assert "34 demands" in page
 
     long = Cell("noise", 1, 100 * MILLION)
