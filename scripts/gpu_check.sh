@@ -39,8 +39,10 @@ done
 
 mkdir -p bench/results
 result="bench/results/gpu-$(date +%F).json"
-"$build/tests/cuda/time_gpu" --json "$result" --commit "${ISOFOLD_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}"
+commit="${ISOFOLD_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}"
+"$build/tests/cuda/time_gpu" --json "$result" --commit "$commit"
 echo "wrote $result"
 # The same without certification: what that costs. Not exact, and a search on near ties might not end.
-timeout 300 "$build/tests/cuda/time_gpu_uncertified" --cells table --gradients 0 --json "${result%.json}-uncertified.json" ||
+timeout 300 "$build/tests/cuda/time_gpu_uncertified" --cells table --gradients 0 --commit "$commit" \
+  --json "${result%.json}-uncertified.json" ||
   echo "time_gpu_uncertified did not finish: what certification costs is not known" >&2

@@ -1,186 +1,147 @@
-"""Times isofold beside torchisotonic, torchsort and a copy of the input, and measures how exact each is.
+"""Times isofold beside torchisotonic, torchsort and a copy of the input: same tensors and rounds.
 
-    python bench/gpu/peers.py [--device cuda] [--rounds 15] [--largest 1e8] [--part times] [--json FILE]
+    python bench/gpu/peers.py [--json FILE] [--rounds 15] [--largest 1e8] [--shapes A,B] [--huge]
 
-Needs torch; torchisotonic 0.2 and torchsort 0.1.10 where they are installed (both compile for the machine: a
-C++ compiler and, for a GPU, the CUDA toolkit). All contenders get the same tensor in the same process. In a
-round each is called once, in a new random order; times lie between two events on the stream, or are wall
-clock on a CPU. Medians and quartiles; ratios are medians of ratios within a round.
+Needs torch; torchisotonic 0.2 and torchsort 0.1.10 where they are installed (both compile for the machine).
+In a round each contender is called once, in a new random order. Times lie between two events on the stream
+(wall clock on a CPU): `calls` of what a user calls, with allocations and checks, `replays` of the solver
+captured in a graph, without Python. Stages and launches come from torch's profiler, memory from torch's
+allocator, whose peak over one call is taken. --huge: a row of 1e10 floats too.
 """
 
 from __future__ import annotations
 
 import argparse
 import datetime
-import importlib
 import json
-import random
-import time
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
-from accuracy import accuracy
-from numpy.typing import NDArray
+from cells import Cell, copy_bytes, floor
+from contenders import Contender, contenders, draw, fits
 from rich.console import Console
 from rich.table import Table
+from stages import profiled
+from timing import Clock, captured, quartiles, rounds_of, summary
 
 import isofold
 
-Fit = Callable[[Any, Any], Any]
-
-SHAPES = {
-    "noise": lambda t, draw: 3 * t + draw.standard_normal(t.shape, dtype=np.float32),
-    "labels": lambda t, draw: (draw.random(t.shape, dtype=np.float32) < 0.02 + 0.96 * t).astype(np.float32),
-    "decreasing": lambda t, draw: -3 * t + 0.1 * draw.standard_normal(t.shape, dtype=np.float32),
-    "increasing": lambda t, draw: np.sqrt(np.arange(1, t.shape[-1] + 1)) + 0 * t,
-    "constant": lambda t, draw: np.full(t.shape, 0.7, dtype=np.float32),
-}
-SIZES = [(1, 100_000_000), (1, 10_000_000), (1, 1_000_000), (100, 100_000), (1_000, 10_000), (10_000, 1_000)]
-SIZES += [(100_000, 100), (1_000_000, 16)]
-# torchsort walks a row on one thread.
-LONGEST_FOR_TORCHSORT = 1_000_000
-
-
-@dataclass(frozen=True)
-class Cell:
-    shape: str
-    rows: int
-    length: int
-    dtype: str = "float32"
-    weighted: bool = False
-
-    def draw(self) -> tuple[NDArray[Any], NDArray[Any] | None]:
-        draw = np.random.default_rng(7)
-        ramp = np.broadcast_to(
-            np.arange(self.length, dtype=np.float32) / self.length, (self.rows, self.length)
-        )
-        values = np.ascontiguousarray(SHAPES[self.shape](ramp, draw).astype(self.dtype))
-        weights = np.exp(16 * draw.random(values.shape) - 8).astype(self.dtype) if self.weighted else None
-        return values, weights
+LONG, MIDDLE, MILLION = 100_000_000, 10_000_000, 1_000_000
+HUGE = 10_000_000_000
+SIZES = [
+    (1, LONG),
+    (1, MIDDLE),
+    (1, MILLION),
+    (1, 100_000),
+    (1, 10_000),
+    (100, 100_000),
+    (1_000, 10_000),
+    (10_000, 1_000),
+]
+SIZES += [(100_000, 100), (MILLION, 16)]
+DENSE = ("labels", "constant", "tens", "half", "cliff", "mirrored_cliff", "sawtooth5003", "sawtooth1e5")
 
 
-def contenders(cell: Cell) -> dict[str, Fit]:
-    """Increasing fits of a batch; torchsort knows only decreasing ones without weights."""
-    found: dict[str, Fit] = {"isofold": lambda y, w: isofold.isotonic_regression(y, weights=w).x}
-    try:
-        solve = importlib.import_module("torchisotonic").isotonic
-        found["torchisotonic"] = lambda y, w: solve(y, w)
-    except ImportError:
-        pass
-    if not cell.weighted and cell.length <= LONGEST_FOR_TORCHSORT:
-        try:
-            solvers = importlib.import_module("torchsort.ops").isotonic_l2
-            found["torchsort"] = lambda y, w: solvers[y.device.type](y)
-        except ImportError:
-            pass
-    return found
+def cells() -> Iterable[Cell]:
+    for rows, length in SIZES:
+        for shape in ("noise", "increasing", "decreasing"):
+            yield Cell(shape, rows, length)
+    for shape in DENSE:
+        yield Cell(shape, 1, LONG)
+    yield Cell("noise", 11_500, 100_000, ragged=True)
+    for shape in ("noise", "increasing"):
+        yield Cell(shape, 1, LONG, "float64")
+    yield Cell("noise", 1, LONG, weighted=True)
+    for dtype in ("float32", "float64"):
+        yield Cell("noise", 1, MIDDLE, dtype, weighted=True)
+        yield Cell("rates", 1, MIDDLE, dtype, weighted=True)
+        yield Cell("decimals", 1, MIDDLE, dtype)
+    yield Cell("noise", 1, MIDDLE, "float64")
+    yield Cell("ninths", 1, MIDDLE, "float64")
+    for rows, length in ((1, LONG), (MILLION, 16)):
+        for shape in ("noise", "increasing"):
+            yield Cell(shape, rows, length, call="gradient in values")
+    yield Cell("noise", 1, LONG, weighted=True, call="gradient in values and weights")
 
 
-class Clock:
-    """Milliseconds of calls on a device."""
-
-    def __init__(self, device: str) -> None:
-        self.cuda = device.startswith("cuda")
-
-    def time(self, call: Callable[[], Any]) -> float:
-        if not self.cuda:
-            start = time.perf_counter()
-            call()
-            return 1e3 * (time.perf_counter() - start)
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()
-        call()
-        stop.record()
-        stop.synchronize()
-        return start.elapsed_time(stop)
+def memory_of(contender: Contender) -> dict[str, int]:
+    """Bytes of device memory that a call takes at its peak, what it returns included, and that alone."""
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    result = contender.call()
+    torch.cuda.synchronize()
+    peak = torch.cuda.max_memory_allocated() - before
+    kept = torch.cuda.memory_allocated() - before
+    del result
+    return {"peak_bytes": peak, "result_bytes": kept}
 
 
-def quartiles(figures: list[float]) -> list[float]:
-    return [float(q) for q in np.quantile(figures, [0.25, 0.5, 0.75])]
-
-
-def timed(cell: Cell, device: str, rounds: int) -> dict[str, Any]:
-    values, weights = cell.draw()
-    y = torch.from_numpy(values).to(device)
-    w = None if weights is None else torch.from_numpy(weights).to(device)
-    out = torch.empty_like(y)
-    calls = {name: lambda fit=fit: fit(y, w) for name, fit in contenders(cell).items()}
-    calls["copy"] = lambda: out.copy_(y) if w is None else (out.copy_(y), out.copy_(w))
+def measured(cell: Cell, device: str, rounds: int) -> dict[str, Any]:
+    data = draw(cell, device)
     clock = Clock(device)
-    order = random.Random(1)
-    times: dict[str, list[float]] = {name: [] for name in calls}
-    for turn in range(-2, rounds):
-        names = list(calls)
-        order.shuffle(names)
-        for name in names:
-            ms = clock.time(calls[name])
-            if turn >= 0:
-                times[name].append(ms)
-    return asdict(cell) | {
-        name: {
-            "ms": quartiles(taken),
-            "to_copy": quartiles(list(np.divide(taken, times["copy"]))),
-            "to_isofold": quartiles(list(np.divide(taken, times["isofold"]))),
+    found = contenders(cell, data)
+    record: dict[str, Any] = asdict(cell) | {
+        "elements": data.elements,
+        "floor_bytes": floor(cell, data.elements).bytes,
+        "copy_bytes": copy_bytes(cell, data.elements),
+        "calls": {},
+    }
+    with torch.set_grad_enabled(not cell.is_fit):
+        record["calls"] = summary(rounds_of(clock, {name: one.call for name, one in found.items()}, rounds))
+        if not device.startswith("cuda"):
+            return record
+        graphs = {name: captured(one.solver) for name, one in found.items() if one.solver is not None}
+        replays = {name: graph for name, graph in graphs.items() if graph is not None}
+        if {"isofold", "copy"} <= replays.keys():
+            record["replays"] = summary(rounds_of(clock, replays, rounds))
+        del graphs, replays
+        record["memory"] = {name: memory_of(one) for name, one in found.items()}
+        record["stages"] = {
+            name: [asdict(stage) for stage in profiled(one.call)]
+            for name, one in found.items()
+            if name != "torchsort"
         }
-        for name, taken in times.items()
+    return record
+
+
+def huge_row(device: str, length: int) -> dict[str, Any]:
+    """One row that fills most of a GPU: values, fit, flags and scratch. The copy goes where the fit was."""
+    cell = Cell("noise", 1, length)
+    data = draw(cell, device)
+    clock = Clock(device)
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    solve = fits(cell, data)["isofold"].call
+    times = [clock.time(solve) for _ in range(4)][1:]
+    peak = torch.cuda.max_memory_allocated()
+    torch.cuda.empty_cache()
+    target = torch.empty_like(data.values)
+    copies = [clock.time(lambda: target.copy_(data.values)) for _ in range(4)][1:]
+    return asdict(cell) | {
+        "elements": length,
+        "ms": quartiles(times),
+        "copy_ms": quartiles(copies),
+        "peak_bytes": peak,
     }
 
 
-def measured(cell: Cell, device: str) -> list[dict[str, Any]]:
-    """Every contender's accuracy, and SciPy's on the same values."""
-    values, weights = cell.draw()
-    y64 = values[0].astype(np.float64)
-    w64 = None if weights is None else weights[0].astype(np.float64)
-    exact = isofold.isotonic_regression(y64, weights=w64).x
-    epsilon = float(np.finfo(values.dtype).eps)
-    fits = {}
-    y = torch.from_numpy(values).to(device)
-    w = None if weights is None else torch.from_numpy(weights).to(device)
-    for name, fit in contenders(cell).items():
-        if name != "torchsort":
-            fits[name] = torch.as_tensor(fit(y, w)).cpu().numpy()[0].astype(np.float64)
-    scipy = importlib.import_module("scipy.optimize")
-    fits["SciPy, float64"] = scipy.isotonic_regression(y64, weights=w64).x
-    return [
-        asdict(cell) | {"contender": name} | asdict(accuracy(y64, w64, fit, exact, epsilon))
-        for name, fit in fits.items()
-    ]
-
-
-def show_times(console: Console, cells: list[dict[str, Any]]) -> None:
+def show(console: Console, records: list[dict[str, Any]], of: str) -> None:
     names = ["isofold", "torchisotonic", "torchsort", "copy"]
-    table = Table(
-        "rows", "of", "shape", *(f"{name}, ms" for name in names), "isofold / copy", "torchisotonic / isofold"
-    )
-    for cell in cells:
-        row = [f"{cell[name]['ms'][1]:.3f}" if name in cell else "" for name in names]
-        row.append(f"{cell['isofold']['to_copy'][1]:.2f}")
-        row.append(f"{cell['torchisotonic']['to_isofold'][1]:.2f}" if "torchisotonic" in cell else "")
-        table.add_row(
-            f"{cell['rows']:,}",
-            f"{cell['length']:,}",
-            cell["shape"] + (", weighted" if cell["weighted"] else ""),
-            *row,
-        )
-    console.print(table)
-
-
-def show_accuracy(console: Console, lines: list[dict[str, Any]]) -> None:
-    figures = ["step_down", "deviation", "objective", "kkt"]
-    table = Table("shape", "elements", "type", "contender", *figures)
-    for line in lines:
-        shape = line["shape"] + (", weighted" if line["weighted"] else "")
-        table.add_row(
-            shape,
-            f"{line['length']:,}",
-            line["dtype"],
-            line["contender"],
-            *(f"{line[f]:.1e}" for f in figures),
-        )
+    heads = [f"{name}, ms" for name in names]
+    table = Table("", "", *heads, "isofold / copy", "torchisotonic / isofold", title=of)
+    for record in records:
+        if of not in record:
+            continue
+        times = record[of]
+        row = [f"{times[name]['ms'][1]:.3f}" if name in times else "" for name in names]
+        row.append(f"{times['isofold']['to_copy'][1]:.2f}")
+        row.append(f"{times['torchisotonic']['to_isofold'][1]:.2f}" if "torchisotonic" in times else "")
+        cell = Cell.of(record)
+        table.add_row(cell.size, cell.name, *row)
     console.print(table)
 
 
@@ -191,37 +152,43 @@ def main() -> None:
     parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--largest", type=float, default=1e8, help="elements of a cell")
-    parser.add_argument("--part", choices=["times", "accuracy"], help="only this")
+    parser.add_argument("--shapes", type=lambda text: text.split(","), help="only these")
+    parser.add_argument("--huge", action="store_true", help="a row of 1e10 floats too (102 GB)")
+    parser.add_argument("--commit", default="unknown")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
-    console = Console(width=150)
-    sizes = [size for size in SIZES if size[0] * size[1] <= options.largest]
     record: dict[str, Any] = {
         "date": datetime.date.today().isoformat(),
         "device": torch.cuda.get_device_name() if options.device.startswith("cuda") else "cpu",
         "torch": torch.__version__,
         "isofold": isofold.__version__,
+        "commit": options.commit,
         "rounds": options.rounds,
+        "cells": [],
     }
-    if options.part != "accuracy":
-        cells = [Cell(shape, *size) for size in sizes for shape in ("noise", "decreasing", "increasing")]
-        cells += [Cell(shape, 1, size[1]) for size in sizes[:2] for shape in ("labels", "constant")]
-        cells += [Cell("noise", *sizes[0], weighted=True), Cell("noise", *sizes[0], dtype="float64")]
-        record["times"] = [timed(cell, options.device, options.rounds) for cell in cells]
-        show_times(console, record["times"])
-    if options.part != "times":
-        lengths = [n for n in (1_000, 100_000, 10_000_000) if n <= options.largest]
-        record["accuracy"] = [
-            line
-            for shape in SHAPES
-            for weighted in (False, True)
-            for dtype in ("float32", "float64")
-            for n in lengths
-            for line in measured(Cell(shape, 1, n, dtype, weighted), options.device)
-        ]
-        show_accuracy(console, record["accuracy"])
-    if options.json:
-        options.json.write_text(json.dumps(record, indent=2) + "\n")
+
+    def keep() -> None:
+        # After every cell: a run that is cut short leaves what it has.
+        if options.json:
+            options.json.write_text(json.dumps(record, indent=1) + "\n")
+
+    for cell in cells():
+        if cell.expected_elements > options.largest:
+            continue
+        if options.shapes and cell.shape not in options.shapes:
+            continue
+        try:
+            record["cells"].append(measured(cell, options.device, options.rounds))
+        except RuntimeError as error:
+            record["cells"].append(asdict(cell) | {"failed": str(error)})
+            print(f"{cell.size} {cell.name}: {error}", flush=True)
+        keep()
+    if options.huge:
+        record["huge"] = huge_row(options.device, HUGE)
+        keep()
+    console = Console(width=150)
+    for of in ("calls", "replays"):
+        show(console, [one for one in record["cells"] if "failed" not in one], of)
 
 
 if __name__ == "__main__":

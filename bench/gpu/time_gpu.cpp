@@ -324,6 +324,7 @@ std::vector<Work> other_cells() {
   }
   cells.push_back({"noise", 1, 100000});
   for (const char* shape : {"noise", "increasing"}) cells.push_back({shape, 100000, 100});
+  cells.push_back({"increasing", 1000000, 16});
   cells.push_back({"noise", 100000, 10000, true, false, true});
   cells.push_back({"noise", 11500, 100000, true, false, true});
   cells.push_back({"noise", 1, 100000000, true, true});
@@ -336,8 +337,9 @@ std::vector<Work> other_cells() {
   for (const char* shape : {"ninths", "decimals"}) cells.push_back({shape, 1, 10000000});
   cells.push_back({"noise", 10000, 1000, false});
   cells.push_back({"noise", 1000000, 16, false});
-  cells.push_back({"noise", 1, 10000000, false, true});
-  for (const bool single : {true, false}) cells.push_back({"rates", 1, 10000000, single, true});
+  for (const bool single : {true, false}) {
+    for (const char* shape : {"noise", "rates"}) cells.push_back({shape, 1, 10000000, single, true});
+  }
   return cells;
 }
 

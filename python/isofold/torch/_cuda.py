@@ -28,7 +28,8 @@ def _ready(values: Tensor) -> int:
     fault = _native.cuda_fault()
     if fault:
         raise RuntimeError(fault)
-    return int(torch.cuda.current_stream(values.device).cuda_stream)
+    # The default stream is 0 in CUDA and 1 in DLPack, where 0 is refused.
+    return int(torch.cuda.current_stream(values.device).cuda_stream) or 1
 
 
 def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> tuple[Tensor, Tensor]:
