@@ -90,6 +90,22 @@ class DefaultFloatEnvironment:
     def __enter__(self) -> None: ...
     def __exit__(self, *exception: object) -> None: ...
 
+def xla_ffi_version() -> str:
+    """The version of XLA's interface that the custom calls speak; empty in a build without them."""
+
+def xla_handlers(platform: Literal["cpu", "CUDA"]) -> dict[str, object]:
+    """The custom calls for XLA's platform cpu or CUDA: capsules by name."""
+
+def xla_scratch_bytes(
+    call: Literal["fit", "gradient"],
+    values: str,
+    weights: str | None,
+    total: int,
+    rows: int,
+    ragged: bool,
+) -> int:
+    """The bytes of scratch that the CUDA custom call fit or gradient takes as its last result."""
+
 def cuda_fault() -> str:
     """Why no device array can be served, in words that say how to mend it; empty where it can."""
 

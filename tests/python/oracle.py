@@ -28,6 +28,7 @@ class Format:
 
 FORMATS = {
     "float16": Format(11, -24, 16),
+    "bfloat16": Format(8, -133, 128),
     "float32": Format(24, -149, 128),
     "float64": Format(53, -1074, 1024),
 }
@@ -179,12 +180,14 @@ def gradient(
         one_value = len(set(values[start:end])) == 1
         for i in range(start, end):
             for_values[i] = round_fraction(weights[i] * share, dtype)
-            for_weights[i] = 0.0 if one_value else _round_product(values[i] - mean, quotient, weight_dtype)
+            for_weights[i] = 0.0 if one_value else _weight_gradient(values[i], mean, quotient, weight_dtype)
     return for_values, for_weights
 
 
-def _round_product(factor: float, other: float, dtype: str) -> float:
-    product = factor * other
+def _weight_gradient(value: float, mean: float, share: float, dtype: str) -> float:
+    gap = value - mean
+    # Halves where the gap is beyond float64: the product need not be.
+    product = gap * share if math.isfinite(gap) else 2.0 * ((0.5 * value - 0.5 * mean) * share)
     if math.isnan(product):
         return math.nan
     return round_float(product, dtype) + 0.0

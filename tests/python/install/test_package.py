@@ -42,6 +42,18 @@ def test_scipy_compatibility_needs_no_scipy() -> None:
     assert _python(code).split() == ["False", "False"]
 
 
+def test_jax_front_end_without_jax_says_what_to_install() -> None:
+    code = """
+import sys
+sys.modules["jax"] = None
+try:
+    import isofold.jax
+except ImportError as error:
+    print(error)
+"""
+    assert _python(code).startswith("isofold.jax takes JAX 0.5 or newer (pip install 'isofold[jax]')")
+
+
 def test_submodules_load_on_first_use() -> None:
     code = (
         "import sys, isofold\n"
