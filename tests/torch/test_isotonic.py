@@ -163,17 +163,26 @@ def test_shapes_and_types() -> None:
         (ValueError, "y_min is 2.0, above y_max, 1.0", {"y_min": 2, "y_max": 1}),
         (ValueError, "y_min is NaN", {"y_min": float("nan")}),
         (ValueError, r"weights of shape \(2,\) do not fit", {"weights": torch.ones(2)}),
-        (ValueError, "offsets cut a 1-D input", {"offsets": torch.tensor([0, 3])}),
+        (ValueError, "offsets cut 1-D input", {"offsets": torch.tensor([0, 3])}),
         (
             TypeError,
             "offsets must hold integers",
             {"input": torch.zeros(3), "offsets": torch.tensor([0.0, 3.0])},
         ),
-        (ValueError, "offsets must rise from 0", {"input": torch.zeros(3), "offsets": torch.tensor([0, 2])}),
         (
             ValueError,
-            "offsets must rise from 0",
+            r"offsets must end at the number of elements, 3, but offsets\[1\] is 2",
+            {"input": torch.zeros(3), "offsets": torch.tensor([0, 2])},
+        ),
+        (
+            ValueError,
+            r"offsets must not fall, but offsets\[2\] is 1 after 2",
             {"input": torch.zeros(3), "offsets": torch.tensor([0, 2, 1, 3])},
+        ),
+        (
+            ValueError,
+            r"offsets must rise from 0, but offsets\[0\] is 1",
+            {"input": torch.zeros(3), "offsets": torch.tensor([1, 3])},
         ),
     ],
 )

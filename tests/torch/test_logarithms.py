@@ -1,0 +1,84 @@
+"""exp and log in fixed sequences of operations: their bounds, against mpmath; KL blocks by the definition."""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+import torch
+from tensors import draw
+from torch import Tensor
+
+from isofold.torch._log_pooling import block_starts
+from isofold.torch._logarithms import exp_of_negative, log
+
+
+def worst_error(found: Tensor, exact: list[mpmath.mpf]) -> float:
+    """In units in the last place."""
+    return max(
+        abs(mpmath.mpf(f) - e) / math.ulp(float(e)) for f, e in zip(found.tolist(), exact, strict=True)
+    )
+
+
+def test_exponential() -> None:
+    x = -torch.cat(
+        [draw(4_000).abs(), 700 * draw(4_000, seed=1).abs().clamp(max=1), torch.tensor([0.0, 1e-300, 708])]
+    )
+    with mpmath.workdps(40):
+        assert worst_error(exp_of_negative(x), [mpmath.exp(v) for v in x.tolist()]) < 1.5
+    assert exp_of_negative(torch.tensor([-708.1, -1e300, -math.inf], dtype=torch.float64)).tolist() == [
+        0,
+        0,
+        0,
+    ]
+    assert exp_of_negative(torch.tensor([math.nan], dtype=torch.float64)).isnan().all()
+
+
+def test_logarithm() -> None:
+    x = torch.cat(
+        [
+            1 + draw(4_000).abs() * 1e-3,
+            torch.exp(170 * draw(4_000, seed=1).clamp(-4, 4)),
+            torch.arange(1, 5_000).double(),
+        ]
+    )
+    x = torch.cat([x, 1 / x, torch.tensor([2.3e-308, 1.7e308], dtype=torch.float64)])
+    with mpmath.workdps(40):
+        exact = [mpmath.log(v) for v in x.tolist()]
+        assert worst_error(log(x), exact) < 1.0
+    assert log(torch.tensor([1.0, math.nan], dtype=torch.float64)).nan_to_num(7).tolist() == [0, 7]
+
+
+def by_definition(a: Tensor, b: Tensor) -> list[int]:
+    """Starts of the blocks of v_i = max over l >= i, min over j <= i of log sum e^a - log sum e^b over
+    j..l."""
+    with mpmath.workdps(60):
+        e_a, e_b = ([mpmath.exp(mpmath.mpf(v)) for v in x.tolist()] for x in (a, b))
+        n = len(e_a)
+        ratio = {
+            (j, end): mpmath.fsum(e_a[j : end + 1]) / mpmath.fsum(e_b[j : end + 1])
+            for j in range(n)
+            for end in range(j, n)
+        }
+        v = [max(min(ratio[j, end] for j in range(i + 1)) for end in range(i, n)) for i in range(n)]
+        return [1] + [int(v[i] != v[i - 1]) for i in range(1, n)]
+
+
+@pytest.mark.parametrize("scale_a", [0.3, 3.0, 300.0, 3e5])
+@pytest.mark.parametrize("scale_b", [0.3, 3.0, 300.0, 3e5])
+def test_blocks_in_log_space(scale_a: float, scale_b: float) -> None:
+    for n in (1, 2, 3, 5, 8, 13):
+        rows = [
+            tuple((draw(n, seed=seed + shift) * scale).sort(descending=True).values for shift, scale in both)
+            for seed in range(4)
+            for both in [((0, scale_a), (100, scale_b))]
+        ]
+        expected = np.concatenate([by_definition(a, b) for a, b in rows])
+        a, b = (torch.stack(x) for x in zip(*rows, strict=True))
+        row = torch.arange(4)[:, None].expand(4, n)
+        assert np.array_equal(block_starts(a, b, row).view(-1), expected)
+        # The same rows one after another.
+        flat = block_starts(*(x.reshape(1, -1) for x in (a, b, row)))
+        assert np.array_equal(flat.view(-1), expected)
