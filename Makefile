@@ -53,7 +53,6 @@ $(VENV)/.build-requirements: pyproject.toml $(VENV)/.created
 	mv $@.txt $@
 
 # $(call install_package,extra): builds and installs isofold, as a user's pip would, with an extra's dependencies.
-COMMA := ,
 define install_package
 	$(BIN)/python -m pip install -q --no-build-isolation --config-settings=build-dir="$(BUILD)/python" ".[$(1)]"
 endef
@@ -84,9 +83,9 @@ test-python: $(VENV)/.build-requirements | bootstrap-test
 	$(call install_package,test)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
-# Some 6 GB with torch's own libraries.
+# Some 6 GB with torch's own libraries. Fetches the sources of torchsort and torchisotonic into .cache, for their tests.
 test-torch: $(VENV)/.build-requirements | bootstrap-test
-	$(call install_package,test$(COMMA)torch)
+	$(call install_package,torch-test)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/torch
 
 test-jax: $(VENV)/.build-requirements | bootstrap-test
