@@ -41,9 +41,9 @@ def exp_of_negative(x: Tensor) -> Tensor:
     r = (inside - exponent * _LOG2_HIGH) - exponent * _LOG2_LOW
     series = torch.full_like(r, 1.0 / _FACTORIALS[13])
     for factorial in reversed(_FACTORIALS[:13]):
-        series = series * r + 1.0 / factorial
+        series.mul_(r).add_(1.0 / factorial)
     power = ((exponent.nan_to_num(0.0).to(torch.int64) + 1023) << 52).view(torch.float64)
-    return torch.where(x < _LOWEST, 0.0, series * power)
+    return series.mul_(power).masked_fill_(x < _LOWEST, 0.0)
 
 
 def log(x: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ def log(x: Tensor) -> Tensor:
     z = s * s
     series = torch.full_like(z, _LOG_SERIES[6])
     for coefficient in reversed(_LOG_SERIES[:6]):
-        series = series * z + coefficient
+        series.mul_(z).add_(coefficient)
     half_square = 0.5 * f * f
     found = k * _LOG2_HIGH - ((half_square - (s * (half_square + z * series) + k * _LOG2_LOW)) - f)
     return torch.where(torch.isnan(x), x, found)

@@ -38,28 +38,27 @@ class _FallingRows:
     """Where the elements of every row go when it is sorted, falling, equal ones in their order."""
 
     def __init__(self, x: Tensor, offsets: Tensor | None, length: int | None) -> None:
-        index = torch.arange(x.numel(), device=x.device)
         if offsets is None:
-            length = length or 1
-            indices = x.view(-1, length).sort(dim=1, descending=True, stable=True).indices
-            self.row = index // length
-            self.order = (indices + length * torch.arange(len(indices), device=x.device)[:, None]).view(-1)
-            self.places = index - length * self.row
-            self.lengths = torch.full_like(index, length)
+            self.batch = (-1, length or 1)
+            indices = x.view(self.batch).sort(dim=1, descending=True, stable=True).indices
+            rows, n = indices.shape
+            place = torch.arange(n, device=x.device)
+            self.row = torch.arange(rows, device=x.device)[:, None].expand(rows, n)
+            self.order = (indices + n * self.row).view(-1)
+            self.places = place.expand(rows, n)
+            self.ranks = (n - place).double().repeat(rows)
         else:
+            self.batch = (1, -1)
+            index = torch.arange(x.numel(), device=x.device)
             # Rows of a device's faulty offsets come out NaN; here they must only stay within the tensor.
-            rows = offsets.numel() - 1
-            self.row = (torch.searchsorted(offsets, index, right=True) - 1).clamp(0, max(rows - 1, 0))
+            last = offsets.numel() - 1
+            self.row = (torch.searchsorted(offsets, index, right=True) - 1).clamp(0, max(last - 1, 0))
             # By value, then, keeping that order, by row.
             by_value = x.sort(descending=True, stable=True).indices
             self.order = by_value[self.row[by_value].sort(stable=True).indices]
             self.places = index - offsets[self.row]
-            self.lengths = offsets[(self.row + 1).clamp(max=rows)] - offsets[self.row]
-        self.batch = (1, -1) if offsets is not None else (-1, length or 1)
-
-    def ranks(self) -> Tensor:
-        """n, n - 1, ..., 1 in every row."""
-        return (self.lengths - self.places).double()
+            # n, n - 1, ..., 1 in every row.
+            self.ranks = (offsets[(self.row + 1).clamp(max=last)] - index).double()
 
 
 def unsorted(sorted_values: Tensor, order: Tensor) -> Tensor:
@@ -106,11 +105,11 @@ class _Soft(torch.autograd.Function):
         if kind != "sort":
             x = x / strength
         rows = _FallingRows(x, offsets, length)
-        a, b = x[rows.order], rows.ranks()
+        a, b = x[rows.order], rows.ranks
         if kind == "sort":
             a, b = b / strength, a
         elif kind == "topk":
-            b = (rows.places < k).double()
+            b = (rows.places < k).double().view(-1)
         solve = _l2 if regularization == "l2" else _kl_rank if kind == "rank" else _kl_sort
         found, starts, factor = solve(a, b, rows, offsets, length)
         if kind == "sort":
@@ -209,8 +208,8 @@ def _kl_blocks(
     a: Tensor, b: Tensor, rows: _FallingRows, offsets: Tensor | None, length: int | None
 ) -> tuple[Tensor, Means, Tensor]:
     """(block starts, the mean over blocks, 0 or, in a row that cannot be fitted, NaN)"""
-    starts = _log_pooling.block_starts(*(x.view(rows.batch) for x in (a, b, rows.row))).view(-1)
-    row_starts = (rows.places == 0).to(torch.uint8)
+    starts = _log_pooling.block_starts(*(x.reshape(rows.batch) for x in (a, b, rows.row))).view(-1)
+    row_starts = (rows.places == 0).to(torch.uint8).view(-1)
     # Rows that end in the middle of a block are of a device's faulty offsets.
     mark = _solve.block_means((a - a) + (b - b), row_starts, offsets, length)
     return starts, lambda x: _solve.block_means(x, starts, offsets, length), mark

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +19,11 @@ from isofold.torch._rows import Call
 def _tensor(array: Any, dtype: torch.dtype) -> Tensor:
     found = torch.from_numpy(array)
     return found.view(torch.bfloat16) if dtype == torch.bfloat16 else found
+
+
+def _array(tensor: Tensor) -> Any:
+    """For the native library: NumPy's arrays are handed over faster, but it has no bfloat16."""
+    return tensor if tensor.dtype == torch.bfloat16 else tensor.numpy()
 
 
 def _plain(tensor: Tensor | None) -> Tensor | None:
@@ -95,7 +101,8 @@ def _on_host(
         weights = None if weights is None else weights.masked_fill(bad, 1)
     cuts = None if offsets is None else offsets.numpy()
     length = call.length if values.numel() or call.length is None else 0
-    return (values, weights, cuts, length, call.increasing, call.lower, call.upper), bad
+    given = None if weights is None else _array(weights)
+    return (_array(values), given, cuts, length, call.increasing, call.lower, call.upper), bad
 
 
 def _refuse(found: Tensor, bad: Tensor | None) -> Tensor:
@@ -135,7 +142,7 @@ def gradient(
         solver = _halves if values.dtype in _halves.HALVES else _cuda
         return solver.gradient(incoming, values, weights, starts, offsets, call, want_weights)
     rows, bad = _on_host(values, weights, offsets, call)
-    found, of_weights = _native.gradient(*rows, starts.numpy(), incoming, want_weights, None, 0)
+    found, of_weights = _native.gradient(*rows, starts.numpy(), _array(incoming), want_weights, None, 0)
     dtype = values.dtype if weights is None else weights.dtype
     return (
         _refuse(_tensor(found, values.dtype), bad),
@@ -147,10 +154,10 @@ def block_means(x: Tensor, starts: Tensor, offsets: Tensor | None, length: int |
     """The exact mean of the float64 x over each block, rounded once; NaN where x is not finite."""
     # It is the gradient of an unweighted fit, whose values play no part.
     x, starts = x.detach().contiguous(), starts.contiguous()
-    values = torch.zeros_like(x)
     call = Call(length, False, -math.inf, math.inf)
     if x.is_cuda:
-        return gradient(x, values, None, starts, offsets, call, False)[0]
+        return gradient(x, torch.zeros_like(x), None, starts, offsets, call, False)[0]
     cuts = None if offsets is None else offsets.numpy()
+    values = np.zeros(x.numel())
     rows = (values, None, cuts, length if x.numel() or length is None else 0, *call[1:])
-    return torch.from_numpy(_native.gradient(*rows, starts.numpy(), x, False, None, 0)[0])
+    return torch.from_numpy(_native.gradient(*rows, starts.numpy(), x.numpy(), False, None, 0)[0])
