@@ -11,6 +11,7 @@ import torch
 from tensors import draw
 from torch import Tensor
 
+from isofold.torch import _log_blocks
 from isofold.torch._log_pooling import block_starts
 from isofold.torch._logarithms import exp_of_negative, log
 
@@ -80,5 +81,37 @@ def test_blocks_in_log_space(scale_a: float, scale_b: float) -> None:
         row = torch.arange(4)[:, None].expand(4, n)
         assert np.array_equal(block_starts(a, b, row).view(-1), expected)
         # The same rows one after another.
-        flat = block_starts(*(x.reshape(1, -1) for x in (a, b, row)))
-        assert np.array_equal(flat.view(-1), expected)
+        flat = tuple(x.reshape(1, -1) for x in (a, b, row))
+        assert np.array_equal(block_starts(*flat).view(-1), expected)
+        # By the exact solver, if there is room.
+        for batch in ((a, b, row), flat):
+            found = _log_blocks.block_starts(*batch, None)
+            assert found is not None or max(scale_a, scale_b) > 3
+            assert found is None or np.array_equal(found, expected)
+
+
+@pytest.mark.parametrize("scale", [0.3, 3.0, 300.0, 3e5])
+def test_blocks_of_ranks_always_have_room(scale: float) -> None:
+    for n in (1, 2, 5, 13):
+        a = torch.stack([(draw(n, seed=seed) * scale).sort(descending=True).values for seed in range(4)])
+        ranks = torch.arange(n, 0, -1).double().expand(4, n)
+        b = log(ranks)
+        row = torch.arange(4)[:, None].expand(4, n)
+        found = _log_blocks.block_starts(a, b, row, ranks.reshape(-1))
+        expected = np.concatenate([by_definition(x, y) for x, y in zip(a, b, strict=True)])
+        assert found is not None
+        assert np.array_equal(found, expected)
+        assert torch.equal(block_starts(a, b, row).view(-1), found)
+
+
+def test_a_part_of_ranks_spans_little() -> None:
+    """2 log n, for any values."""
+    n = 4_096
+    ranks = torch.arange(n, 0, -1).double()
+    rows = [steepness * log(ranks) for steepness in (0.2, 0.9, 1.0, 1.1, 50.0)]
+    rows += [
+        (draw(n, seed=seed) * scale).sort(descending=True).values for seed, scale in enumerate((1, 30, 1e3))
+    ]
+    for a in rows:
+        part = _log_blocks.parts((a - log(ranks))[None], torch.zeros(1, n, dtype=torch.int64)).view(-1)
+        assert float((a.take(_log_blocks.firsts(part)) - a).max()) <= 2 * math.log(n)

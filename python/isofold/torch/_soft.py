@@ -25,8 +25,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from isofold.torch import _log_pooling, _solve
+from isofold.torch import _log_blocks, _log_pooling, _solve
 from isofold.torch._halves import rounded
+from isofold.torch._log_blocks import firsts
 from isofold.torch._logarithms import exp_of_negative, log
 from isofold.torch._operators import Operator, batched, batched_offsets, block_means
 from isofold.torch._rows import Call
@@ -35,12 +36,13 @@ Means = Callable[[Tensor], Tensor]
 
 
 class _FallingRows:
-    """Where the elements of every row go when it is sorted, falling, equal ones in their order."""
+    """Where the elements of every row go when it is sorted, equal ones in their order: falling, or, for
+    values whose sign will be turned, rising. Sorting what was given is cheaper than sorting float64."""
 
-    def __init__(self, x: Tensor, offsets: Tensor | None, length: int | None) -> None:
+    def __init__(self, x: Tensor, offsets: Tensor | None, length: int | None, falling: bool) -> None:
         if offsets is None:
             self.batch = (-1, length or 1)
-            indices = x.view(self.batch).sort(dim=1, descending=True, stable=True).indices
+            indices = x.view(self.batch).sort(dim=1, descending=falling, stable=True).indices
             rows, n = indices.shape
             place = torch.arange(n, device=x.device)
             self.row = torch.arange(rows, device=x.device)[:, None].expand(rows, n)
@@ -54,7 +56,7 @@ class _FallingRows:
             last = offsets.numel() - 1
             self.row = (torch.searchsorted(offsets, index, right=True) - 1).clamp(0, max(last - 1, 0))
             # By value, then, keeping that order, by row.
-            by_value = x.sort(descending=True, stable=True).indices
+            by_value = x.sort(descending=falling, stable=True).indices
             self.order = by_value[self.row[by_value].sort(stable=True).indices]
             self.places = index - offsets[self.row]
             # n, n - 1, ..., 1 in every row.
@@ -62,13 +64,7 @@ class _FallingRows:
 
 
 def unsorted(sorted_values: Tensor, order: Tensor) -> Tensor:
-    return torch.zeros_like(sorted_values).index_copy(0, order, sorted_values)
-
-
-def _firsts(starts: Tensor) -> Tensor:
-    """For every element the position where its block starts."""
-    index = torch.arange(starts.numel(), device=starts.device)
-    return torch.where(starts > 0, index, 0).cummax(0).values
+    return torch.zeros_like(sorted_values).scatter(0, order, sorted_values)
 
 
 def _spread(g: Tensor, factor: Tensor | None, mean: Means) -> Tensor:
@@ -101,11 +97,11 @@ class _Soft(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
         if not values.is_cuda:
             _solve.check_offsets(offsets, values.numel())
-        x = sign * values.detach().double().contiguous()
+        values = values.detach().contiguous()
+        rows = _FallingRows(values, offsets, length, sign > 0)
+        a, b = sign * values.take(rows.order).double(), rows.ranks
         if kind != "sort":
-            x = x / strength
-        rows = _FallingRows(x, offsets, length)
-        a, b = x[rows.order], rows.ranks
+            a = a / strength
         if kind == "sort":
             a, b = b / strength, a
         elif kind == "topk":
@@ -205,10 +201,21 @@ def _l2(a: Tensor, b: Tensor, rows: _FallingRows, offsets: Tensor | None, length
 
 
 def _kl_blocks(
-    a: Tensor, b: Tensor, rows: _FallingRows, offsets: Tensor | None, length: int | None
+    a: Tensor,
+    b: Tensor,
+    scale: Tensor | None,
+    rows: _FallingRows,
+    offsets: Tensor | None,
+    length: int | None,
 ) -> tuple[Tensor, Means, Tensor]:
     """(block starts, the mean over blocks, 0 or, in a row that cannot be fitted, NaN)"""
-    starts = _log_pooling.block_starts(*(x.reshape(rows.batch) for x in (a, b, rows.row))).view(-1)
+    in_rows = a.view(rows.batch), b.view(rows.batch), rows.row.reshape(rows.batch)
+    starts = None
+    # Whether exponentials have room is known for ranks; for sorting a device would have to be waited for.
+    if scale is not None or not a.is_cuda:
+        starts = _log_blocks.block_starts(*in_rows, scale)
+    if starts is None:
+        starts = _log_pooling.block_starts(*in_rows).view(-1)
     row_starts = (rows.places == 0).to(torch.uint8).view(-1)
     # Rows that end in the middle of a block are of a device's faulty offsets.
     mark = _solve.block_means((a - a) + (b - b), row_starts, offsets, length)
@@ -216,15 +223,15 @@ def _kl_blocks(
 
 
 def _kl_rank(a: Tensor, b: Tensor, rows: _FallingRows, offsets: Tensor | None, length: int | None) -> _Solved:
-    starts, mean, mark = _kl_blocks(a, log(b), rows, offsets, length)
-    relative = exp_of_negative(a - a[_firsts(starts)])
+    starts, mean, mark = _kl_blocks(a, log(b), b, rows, offsets, length)
+    relative = exp_of_negative(a - a.take(firsts(starts)))
     ranks = relative * (mean(b) / mean(relative)) + mark
     return ranks, starts, ranks
 
 
 def _kl_sort(a: Tensor, b: Tensor, rows: _FallingRows, offsets: Tensor | None, length: int | None) -> _Solved:
-    starts, mean, mark = _kl_blocks(a, b, rows, offsets, length)
-    first = _firsts(starts)
+    starts, mean, mark = _kl_blocks(a, b, None, rows, offsets, length)
+    first = firsts(starts)
     from_first = a - a[first]
     relative = exp_of_negative(b - b[first])
     mean_relative = mean(relative)
@@ -252,7 +259,7 @@ class _SoftGradient(torch.autograd.Function):
             return _solve.block_means(x, starts, offsets, length)
 
         g = torch.where(torch.isnan(result), torch.nan, grad.double())
-        found = _times(factor, mean(sign * g)) if kind == "sort" else _spread(g[order], factor, mean)
+        found = _times(factor, mean(sign * g)) if kind == "sort" else _spread(g.take(order), factor, mean)
         return rounded(unsorted(found, order) * sign / strength + 0.0, result.dtype)
 
     @staticmethod

@@ -6,6 +6,7 @@ A row that cannot be fitted (a NaN, an infinity, a weight that is not positive) 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -92,17 +93,31 @@ def validate(values: Tensor, weights: Tensor | None, offsets: Tensor | None, cal
 
 def _on_host(
     values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call
-) -> tuple[tuple[Any, Any, Any, int | None, bool, float, float], Tensor | None]:
-    """What the native calls begin with, refused rows made harmless, and the elements of those."""
-    check_offsets(offsets, values.numel())
-    bad = refused(values, weights, offsets, call)
-    if bad is not None:
-        values = values.masked_fill(bad, 0)
-        weights = None if weights is None else weights.masked_fill(bad, 1)
+) -> tuple[Any, Any, Any, int | None, bool, float, float]:
+    """What the native calls begin with."""
     cuts = None if offsets is None else offsets.numpy()
     length = call.length if values.numel() or call.length is None else 0
     given = None if weights is None else _array(weights)
-    return (_array(values), given, cuts, length, call.increasing, call.lower, call.upper), bad
+    return _array(values), given, cuts, length, call.increasing, call.lower, call.upper
+
+
+_Solver = Callable[[Tensor, Tensor | None], tuple[Tensor, Tensor | None]]
+
+
+def _where_possible(
+    solve: _Solver, values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call
+) -> tuple[Tensor, Tensor | None, Tensor | None]:
+    """(the two results, the elements of refused rows): the native library refuses a batch with such a row,
+    for which they are then made harmless. Looking for them first would cost every call."""
+    check_offsets(offsets, values.numel())
+    try:
+        return *solve(values, weights), None
+    except ValueError:
+        bad = refused(values, weights, offsets, call)
+        if bad is None:
+            raise
+    values = values.masked_fill(bad, 0)
+    return *solve(values, None if weights is None else weights.masked_fill(bad, 1)), bad
 
 
 def _refuse(found: Tensor, bad: Tensor | None) -> Tensor:
@@ -118,9 +133,14 @@ def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Ca
 
         solver = _halves if values.dtype in _halves.HALVES else _cuda
         return solver.fit(values, weights, offsets, call)
-    rows, bad = _on_host(values, weights, offsets, call)
-    found, starts = _native.fit(*rows, None, None, 0)
-    return _refuse(_tensor(found, values.dtype), bad), torch.from_numpy(starts)
+
+    def solve(values: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor]:
+        found, starts = _native.fit(*_on_host(values, weights, offsets, call), None, None, 0)
+        return _tensor(found, values.dtype), torch.from_numpy(starts)
+
+    found, starts, bad = _where_possible(solve, values, weights, offsets, call)
+    assert starts is not None
+    return _refuse(found, bad), starts
 
 
 def gradient(
@@ -141,13 +161,15 @@ def gradient(
 
         solver = _halves if values.dtype in _halves.HALVES else _cuda
         return solver.gradient(incoming, values, weights, starts, offsets, call, want_weights)
-    rows, bad = _on_host(values, weights, offsets, call)
-    found, of_weights = _native.gradient(*rows, starts.numpy(), _array(incoming), want_weights, None, 0)
     dtype = values.dtype if weights is None else weights.dtype
-    return (
-        _refuse(_tensor(found, values.dtype), bad),
-        None if of_weights is None else _refuse(_tensor(of_weights, dtype), bad),
-    )
+
+    def solve(values: Tensor, weights: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        rows = _on_host(values, weights, offsets, call)
+        found, of_weights = _native.gradient(*rows, starts.numpy(), _array(incoming), want_weights, None, 0)
+        return _tensor(found, values.dtype), None if of_weights is None else _tensor(of_weights, dtype)
+
+    found, of_weights, bad = _where_possible(solve, values, weights, offsets, call)
+    return _refuse(found, bad), None if of_weights is None else _refuse(of_weights, bad)
 
 
 def block_means(x: Tensor, starts: Tensor, offsets: Tensor | None, length: int | None) -> Tensor:
