@@ -13,6 +13,8 @@ import pytest
 import torch
 from tensors import DTYPES, draw, leaves, positive
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
 from torch.library import opcheck
 
 from isofold.torch import blocks, isotonic_regression, soft_rank, soft_sort, soft_topk
@@ -127,6 +129,19 @@ def test_exported() -> None:
 
     x = draw(4, 6)
     assert torch.equal(torch.export.export(Ranks(), (x,)).module()(x), soft_rank(x, "kl"))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_tensors_without_data(name: str) -> None:
+    """As tracers have them, inside their mode and outside."""
+    with FakeTensorMode() as mode:
+        inside = FUNCTIONS[name](torch.empty(4, 9))
+    outside = FUNCTIONS[name](mode.from_tensor(draw(4, 9)))
+    assert inside.shape == outside.shape == (4, 9)
+    graph = make_fx(lambda y: FUNCTIONS[name](y))(draw(4, 9))
+    y = draw(4, 9, seed=1)
+    assert torch.equal(graph(y), FUNCTIONS[name](y))
+    assert FUNCTIONS[name](torch.nn.Parameter(y)).requires_grad
 
 
 # ---- Modes ----

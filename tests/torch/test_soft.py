@@ -212,6 +212,14 @@ def test_rows_that_cannot_be_projected_are_nan_alone(kind: str, regularization: 
     assert same(flat.view(4, 20).isnan(), found.isnan())
 
 
+@pytest.mark.parametrize("regularization", ["l2", "kl"])
+def test_rows_beyond_float64_are_nan_alone(regularization: str) -> None:
+    rows = torch.tensor([[1e300, 0, 1], [1, 2, 3]], dtype=torch.float64)
+    found = soft_rank(rows, regularization, 1e-10)
+    assert found[0].isnan().all()
+    assert found[1].tolist() == [1, 2, 3]
+
+
 def test_integers_and_ties() -> None:
     assert soft_rank(torch.tensor([3, 1, 2])).tolist() == [3, 1, 2]
     assert soft_rank(torch.tensor([2.0, 2.0, 2.0])).tolist() == [2, 2, 2]

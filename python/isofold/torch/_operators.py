@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 _LIBRARY = "isofold"
+_PLAIN = (Tensor, torch.nn.Parameter)
 
 
 def _without_functorch(rules: Any) -> Any:
@@ -50,17 +51,16 @@ class Operator:
     def __call__(self, *arguments: Any) -> Any:
         if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
             return self.traced(*arguments)
+        tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
+        if not all(type(tensor) in _PLAIN for tensor in tensors):
+            return self.traced(*arguments)
         if torch._C._are_functorch_transforms_active():
             return self.rules.apply(*arguments)
-        if torch.autograd.forward_ad._current_level >= 0 or _wants_gradient(arguments):
+        if torch.autograd.forward_ad._current_level >= 0 or (
+            torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+        ):
             return self.eager.apply(*arguments)
         return self.rules.forward(*arguments)
-
-
-def _wants_gradient(arguments: tuple[Any, ...]) -> bool:
-    return torch.is_grad_enabled() and any(
-        argument.requires_grad for argument in arguments if isinstance(argument, Tensor)
-    )
 
 
 # ---- vmap: batches of flat rows are more flat rows ----

@@ -72,8 +72,8 @@ def soft_rank(
     Returns
     -------
     Tensor of values' shape and dtype
-        Formed in float64, rounded once. A row with a NaN or an infinity is NaN; the others are untouched.
-        ``torchsort.soft_rank`` takes the same first three arguments.
+        Formed in float64, rounded once. A row with a NaN, an infinity or a value / strength beyond float64 is
+        NaN; the others are untouched. ``torchsort.soft_rank`` takes the same first three arguments.
 
     Raises
     ------
