@@ -90,6 +90,36 @@ def test_blocks_in_log_space(scale_a: float, scale_b: float) -> None:
             assert found is None or np.array_equal(found, expected)
 
 
+def by_pooling(a: Tensor, b: Tensor) -> list[int]:
+    """Pools neighbours while they rise, sums with 60 digits."""
+    with mpmath.workdps(60):
+        blocks: list[tuple[int, mpmath.mpf, mpmath.mpf]] = []
+        for i, (x, y) in enumerate(zip(a.tolist(), b.tolist(), strict=True)):
+            block = (i, mpmath.exp(mpmath.mpf(x)), mpmath.exp(mpmath.mpf(y)))
+            while blocks and blocks[-1][1] * block[2] <= block[1] * blocks[-1][2]:
+                start, sum_a, sum_b = blocks.pop()
+                block = (start, sum_a + block[1], sum_b + block[2])
+            blocks.append(block)
+    starts = {start for start, _, _ in blocks}
+    return [int(i in starts) for i in range(len(a))]
+
+
+@pytest.mark.parametrize("n", [100, 1_000, 4_097])
+@pytest.mark.parametrize(("scale_a", "scale_b"), [(3.0, 1.0), (1.0, 1.3), (100.0, 100.0), (1e4, 3e4)])
+def test_blocks_of_long_rows(n: int, scale_a: float, scale_b: float) -> None:
+    a = (draw(n) * scale_a).sort(descending=True).values
+    b = (draw(n, seed=1) * scale_b).sort(descending=True).values
+    expected = by_pooling(a, b)
+    batch = (a[None], b[None], torch.zeros(1, n, dtype=torch.int64))
+    assert np.array_equal(block_starts(*batch)[0], expected)
+    found = _log_blocks.block_starts(*batch, None)
+    assert found is None or np.array_equal(found, expected)
+    # Cut into two rows.
+    parts = [by_pooling(x, y) for x, y in zip(a.split(n // 3), b.split(n // 3), strict=True)]
+    row = torch.arange(n)[None] // (n // 3)
+    assert np.array_equal(block_starts(a[None], b[None], row)[0], np.concatenate(parts))
+
+
 @pytest.mark.parametrize("scale", [0.3, 3.0, 300.0, 3e5])
 def test_blocks_of_ranks_always_have_room(scale: float) -> None:
     for n in (1, 2, 5, 13):
