@@ -133,6 +133,57 @@ def test_exported() -> None:
     assert torch.equal(torch.export.export(Ranks(), (x,)).module()(x), soft_rank(x, "kl"))
 
 
+NESTED: dict[str, Callable[..., Any]] = {
+    "reverse over reverse": lambda f: torch.func.jacrev(torch.func.jacrev(f)),
+    "forward over reverse": torch.func.hessian,
+    "reverse over forward": lambda f: torch.func.jacrev(torch.func.jacfwd(f)),
+    "forward over forward": lambda f: torch.func.jacfwd(torch.func.jacfwd(f)),
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("order", NESTED)
+def test_nested_transforms(name: str, order: str) -> None:
+    def loss(x: Tensor) -> Tensor:
+        return (FUNCTIONS[name](x) ** 3).sum()
+
+    x = draw(7)
+    expected = torch.autograd.functional.hessian(loss, x)
+    torch.testing.assert_close(NESTED[order](loss)(x), expected)
+
+
+@pytest.mark.parametrize("name", ["fit", "L2 rank", "KL rank", "KL sort"])
+def test_compiled_derivatives(name: str) -> None:
+    """What torch registers for an operator refuses the first and gives zeros for the second."""
+    function = FUNCTIONS[name]
+    grad = torch.func.grad(lambda x: (function(x) ** 3).sum())
+
+    def tangent(x: Tensor) -> Tensor:
+        found: Tensor = torch.func.jvp(function, (x,), (x.cos(),))[1]
+        return found
+
+    for call in (
+        grad,
+        torch.func.vmap(grad),
+        tangent,
+        torch.func.hessian(lambda x: (function(x) ** 3).sum()),
+    ):
+        torch.compiler.reset()
+        x = draw(3, 5)
+        torch.testing.assert_close(torch.compile(call, fullgraph=True)(x), call(x))
+
+
+def test_second_derivatives_in_weights() -> None:
+    y, w = draw(7), positive(7)
+
+    def loss(w: Tensor) -> Tensor:
+        return (isotonic_regression(y, w) ** 3).sum()
+
+    expected = torch.autograd.functional.hessian(loss, w)
+    for nested in NESTED.values():
+        torch.testing.assert_close(nested(loss)(w), expected)
+
+
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tensors_without_data(name: str) -> None:
     """As tracers have them, inside their mode and outside."""

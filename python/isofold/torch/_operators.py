@@ -1,36 +1,72 @@
 """Functions of flat tensors as single nodes for autograd, for torch.func and for torch.compile.
 
-A node's rules are a `torch.autograd.Function` with `setup_context`, `jvp`, `vmap` and, for tracing, `fake`.
-They serve two routes: plain tensors go straight to them; what a compiler traces goes through an operator of
-torch's library, which carries no forward mode and costs a few microseconds, but stays one opaque node of the
-graph.
+A node's rules are a class of static methods as `torch.autograd.Function` has them (forward, setup_context,
+backward, jvp, vmap) and, for tracing, `fake`. They serve two routes: plain tensors go straight to them; what
+a compiler or torch.func traces goes through an operator of torch's library, which costs a few microseconds,
+but stays one opaque node. What torch registers for the derivative of such an operator knows neither forward
+mode nor torch.func, so that the operators bring their own.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch._functorch.autograd_function import enable_single_level_autograd_function
+from torch.autograd import forward_ad
+from torch.autograd.function import _SingleLevelFunction
+from torch.utils._pytree import tree_map_only
 
-_LIBRARY = "isofold"
+_LIBRARY = torch.library.Library("isofold", "DEF")
 _PLAIN = (Tensor, torch.nn.Parameter)
 
 
-def _without_functorch(rules: Any) -> Any:
-    """The rules with setup_context inside of forward: torch then leaves out its inspection of the signature,
-    some ten microseconds, at the price of torch.func."""
+def _at_once(rules: Any) -> Any:
+    """For plain tensors: an autograd.Function of the rules with setup_context inside of forward, which spares
+    torch an inspection of the signature, some ten microseconds a call."""
 
     def forward(ctx: Any, *arguments: Any) -> Any:
         found = rules.forward(*arguments)
         rules.setup_context(ctx, arguments, found)
         return found
 
-    methods = {"forward": forward, "backward": rules.backward, "jvp": rules.jvp}
+    return _function(torch.autograd.Function, rules, "AtOnce", forward=forward)
+
+
+def _at_a_level(rules: Any, operator: Callable[..., Any]) -> Callable[..., Any]:
+    """What autograd does with the operator: one level of it, of the nested ones that torch.func may have.
+    Others are below, so that what is turned off for a Function's own methods must be on for them."""
+
+    def forward(*arguments: Any) -> Any:
+        with torch.enable_grad(), _forward_mode(), torch._C._AutoDispatchBelowAutograd():
+            return operator(*arguments)
+
+    def jvp(ctx: Any, *tangents: Any) -> Any:
+        with _forward_mode():
+            found = rules.jvp(ctx, *tangents)
+            # The saved tensors have tangents of this level too.
+            return tree_map_only(Tensor, lambda t: forward_ad.unpack_dual(t, level=0).primal, found)
+
+    methods = {"forward": forward, "setup_context": rules.setup_context, "jvp": jvp}
+    function = _function(_SingleLevelFunction, rules, "AtALevel", **methods)
+
+    def call(*arguments: Any) -> Any:
+        with enable_single_level_autograd_function():
+            return function.apply(*arguments)
+
+    return call
+
+
+def _forward_mode() -> Any:
+    return forward_ad._set_fwd_grad_enabled(True)
+
+
+def _function(base: Any, rules: Any, name: str, **methods: Any) -> Any:
+    found = {"backward": rules.backward, "jvp": rules.jvp, **methods}
     return type(
-        f"{rules.__name__}Eager",
-        (torch.autograd.Function,),
-        {name: staticmethod(method) for name, method in methods.items()},
+        f"{rules.__name__}{name}", (base,), {key: staticmethod(method) for key, method in found.items()}
     )
 
 
@@ -38,29 +74,32 @@ class Operator:
     """Calls its rules by the cheapest route that serves the caller."""
 
     def __init__(self, rules: Any, schema: str) -> None:
-        name = f"{_LIBRARY}::{schema[: schema.index('(')]}"
-        torch.library.define(name, schema[schema.index("(") :], tags=torch.Tag.pt2_compliant_tag)
-        torch.library.impl(name, "default")(rules.forward)
-        torch.library.register_fake(name)(rules.fake)
-        torch.library.register_autograd(name, rules.backward, setup_context=rules.setup_context)
-        torch.library.register_vmap(name)(rules.vmap)
-        self.traced = getattr(torch.ops.isofold, schema[: schema.index("(")]).default
-        self.rules = rules
-        self.eager = _without_functorch(rules)
+        short = schema[: schema.index("(")]
+        name = f"{_LIBRARY.ns}::{short}"
+        _LIBRARY.define(schema, tags=torch.Tag.pt2_compliant_tag)
+        self.traced = getattr(getattr(torch.ops, _LIBRARY.ns), short).default
+        _LIBRARY.impl(short, rules.forward, "CompositeExplicitAutograd")
+        _LIBRARY.impl(short, _at_a_level(rules, self.traced), "Autograd")
+        torch.library.register_fake(name, rules.fake, lib=_LIBRARY)
+        torch.library.register_vmap(name, rules.vmap, lib=_LIBRARY)
+        self.forward = rules.forward
+        self.eager = _at_once(rules)
 
     def __call__(self, *arguments: Any) -> Any:
-        if torch.compiler.is_compiling() or torch._C._len_torch_dispatch_stack():
+        if (
+            torch.compiler.is_compiling()
+            or torch._C._len_torch_dispatch_stack()
+            or torch._C._are_functorch_transforms_active()
+        ):
             return self.traced(*arguments)
         tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
         if not all(type(tensor) in _PLAIN for tensor in tensors):
             return self.traced(*arguments)
-        if torch._C._are_functorch_transforms_active():
-            return self.rules.apply(*arguments)
-        if torch.autograd.forward_ad._current_level >= 0 or (
+        if forward_ad._current_level >= 0 or (
             torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
         ):
             return self.eager.apply(*arguments)
-        return self.rules.forward(*arguments)
+        return self.forward(*arguments)
 
 
 # ---- vmap: batches of flat rows are more flat rows ----
@@ -86,7 +125,7 @@ def batched_offsets(size: int, offsets: Tensor | None, dim: int | None, total: i
 # ---- Means over blocks, which every derivative is made of ----
 
 
-class _BlockMeans(torch.autograd.Function):
+class _BlockMeans:
     """The mean of x over each block, the exact one rounded once to float64. Linear and symmetric: its
     derivative, of any order and in either mode, is itself."""
 

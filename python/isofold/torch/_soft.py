@@ -78,7 +78,7 @@ def _times(factor: Tensor | None, g: Tensor) -> Tensor:
     return g if factor is None else factor * g
 
 
-class _Soft(torch.autograd.Function):
+class _Soft:
     """(result, order of the sorted rows, block starts, factor) of flat rows; the factor is empty for L2.
 
     kind: rank, sort or topk. sign is 1 where the largest value of a row comes first.
@@ -239,7 +239,7 @@ def _kl_sort(a: Tensor, b: Tensor, rows: _FallingRows, offsets: Tensor | None, l
     return (b[first] + level) + from_first + mark, starts, relative / mean_relative + mark
 
 
-class _SoftGradient(torch.autograd.Function):
+class _SoftGradient:
     """The gradient in the values, from that in the result; differentiable in the former and in the factor."""
 
     @staticmethod

@@ -32,7 +32,7 @@ class _Blocks:
         self.inside = ((fit >= call.lower) & (fit <= call.upper)).to(torch.float64)
 
 
-class _Fit(torch.autograd.Function):
+class _Fit:
     """(fit, block starts) of flat rows."""
 
     @staticmethod
@@ -99,7 +99,7 @@ class _Fit(torch.autograd.Function):
         return (fit.view(size, total), starts.view(size, total)), (0, 0)
 
 
-class _Gradient(torch.autograd.Function):
+class _Gradient:
     """dL/dy_i = w_i G / W and dL/dw_i = (y_i - m) G / W, where G, W, m are the block's; exact ones, which
     plain arithmetic differentiates further. The second is zero where it is not wanted."""
 
