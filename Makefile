@@ -53,6 +53,7 @@ $(VENV)/.build-requirements: pyproject.toml $(VENV)/.created
 	mv $@.txt $@
 
 # $(call install_package,extra): builds and installs isofold, as a user's pip would, with an extra's dependencies.
+COMMA := ,
 define install_package
 	$(BIN)/python -m pip install -q --no-build-isolation --config-settings=build-dir="$(BUILD)/python" ".[$(1)]"
 endef
