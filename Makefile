@@ -84,9 +84,9 @@ test-python: $(VENV)/.build-requirements | bootstrap-test
 	$(call install_package,test)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS)
 
-# Some 6 GB with torch's own libraries.
+# Some 6 GB with torch's own libraries. Fetches the sources of torchsort and torchisotonic into .cache, for their tests.
 test-torch: $(VENV)/.build-requirements | bootstrap-test
-	$(call install_package,test$(COMMA)torch)
+	$(call install_package,torch-test)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/torch
 
 test-jax: $(VENV)/.build-requirements | bootstrap-test

@@ -7,21 +7,12 @@ import itertools
 import numpy as np
 import pytest
 import torch
+from tensors import DTYPES, draw, leaves, positive
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
 import isofold
 from isofold.torch import blocks, isotonic_regression
-
-DTYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
-
-
-def draw(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float64) -> Tensor:
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed)).to(dtype)
-
-
-def positive(*shape: int, seed: int = 1) -> Tensor:
-    return draw(*shape, seed=seed).abs() + 0.5
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
@@ -62,10 +53,6 @@ def test_ragged_rows() -> None:
     assert gradcheck(
         lambda y, w: isotonic_regression(y, w, offsets=torch.tensor([0, 4, 9])), leaves(y[:9], w[:9])
     )
-
-
-def leaves(*tensors: Tensor) -> tuple[Tensor, ...]:
-    return tuple(t.clone().requires_grad_() for t in tensors)
 
 
 @pytest.mark.parametrize("increasing", [True, False])
@@ -163,45 +150,29 @@ def test_shapes_and_types() -> None:
         (ValueError, "y_min is 2.0, above y_max, 1.0", {"y_min": 2, "y_max": 1}),
         (ValueError, "y_min is NaN", {"y_min": float("nan")}),
         (ValueError, r"weights of shape \(2,\) do not fit", {"weights": torch.ones(2)}),
-        (ValueError, "offsets cut a 1-D input", {"offsets": torch.tensor([0, 3])}),
+        (ValueError, "offsets cut 1-D input", {"offsets": torch.tensor([0, 3])}),
         (
             TypeError,
             "offsets must hold integers",
             {"input": torch.zeros(3), "offsets": torch.tensor([0.0, 3.0])},
         ),
-        (ValueError, "offsets must rise from 0", {"input": torch.zeros(3), "offsets": torch.tensor([0, 2])}),
         (
             ValueError,
-            "offsets must rise from 0",
+            r"offsets must end at the number of elements, 3, but offsets\[1\] is 2",
+            {"input": torch.zeros(3), "offsets": torch.tensor([0, 2])},
+        ),
+        (
+            ValueError,
+            r"offsets must not fall, but offsets\[2\] is 1 after 2",
             {"input": torch.zeros(3), "offsets": torch.tensor([0, 2, 1, 3])},
+        ),
+        (
+            ValueError,
+            r"offsets must rise from 0, but offsets\[0\] is 1",
+            {"input": torch.zeros(3), "offsets": torch.tensor([1, 3])},
         ),
     ],
 )
 def test_errors(error: type[Exception], message: str, arguments: dict[str, object]) -> None:
     with pytest.raises(error, match=message):
         isotonic_regression(**({"input": torch.zeros(2, 3)} | arguments))
-
-
-# Reports of other packages' users, with the right values.
-
-
-def test_a_constant_row_stays_as_it_is() -> None:
-    y = torch.full((1_000_000,), 0.1, dtype=torch.float32)
-    assert torch.equal(isotonic_regression(y), y)
-
-
-def test_rows_longer_than_their_dtype_counts() -> None:
-    y = draw(5_000, dtype=torch.float16)
-    assert np.array_equal(isotonic_regression(y).numpy(), isofold.isotonic_regression(y.numpy()).x)
-
-
-def test_blocks_do_not_come_from_a_tolerance() -> None:
-    (y,) = leaves(torch.tensor([3e-10, 2e-10, 1e-10]))
-    isotonic_regression(y, increasing=False).backward(torch.tensor([1.0, 2.0, 3.0]))
-    assert y.grad.tolist() == [1, 2, 3]
-
-
-def test_gradient_of_a_pooled_pair() -> None:
-    (y,) = leaves(torch.tensor([4, 0.7, 2]))
-    isotonic_regression(y, increasing=False)[1].backward()
-    assert y.grad.tolist() == [0, 0.5, 0.5]

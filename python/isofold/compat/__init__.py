@@ -1,11 +1,12 @@
-"""Functions with other packages' names, arguments and results: ``isofold.compat.scipy``."""
+"""Functions with other packages' names, arguments and results: ``isofold.compat.scipy``, ``.torchsort`` and
+``.torchisotonic``."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-_SUBMODULES = frozenset({"scipy"})
+_SUBMODULES = frozenset({"scipy", "torchisotonic", "torchsort"})
 
 
 def __getattr__(name: str) -> Any:

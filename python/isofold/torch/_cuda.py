@@ -1,4 +1,4 @@
-"""Fits and gradients of flat CUDA tensors: on the current stream, waiting for nothing."""
+"""Fits and gradients of flat float32 and float64 CUDA tensors: on the current stream, waiting for nothing."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from isofold import _native
+from isofold.torch._halves import HALVES, rounded
 from isofold.torch._rows import Call
 
 
@@ -32,7 +33,13 @@ def _ready(values: Tensor) -> int:
     return int(torch.cuda.current_stream(values.device).cuda_stream) or 1
 
 
+def _wide(weights: Tensor | None) -> Tensor | None:
+    """Halves as float64, which holds their gradients before they are rounded once."""
+    return weights.double() if weights is not None and weights.dtype in HALVES else weights
+
+
 def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> tuple[Tensor, Tensor]:
+    weights = _wide(weights)
     found = torch.empty_like(values)
     starts = torch.empty_like(values, dtype=torch.uint8)
     if values.numel():
@@ -60,6 +67,8 @@ def gradient(
 ) -> tuple[Tensor, Tensor | None]:
     if incoming.dtype not in (torch.float32, torch.float64):
         incoming = incoming.float()
+    dtype = (values if weights is None else weights).dtype
+    weights = _wide(weights)
     found = torch.empty_like(values)
     of_weights = torch.empty_like(values if weights is None else weights) if want_weights else None
     if values.numel():
@@ -72,4 +81,4 @@ def gradient(
                 None if of_weights is None else of_weights.__dlpack__(stream=stream),
                 stream,
             )
-    return found, of_weights
+    return found, None if of_weights is None else rounded(of_weights, dtype)

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from isofold.torch import _jagged
+
 
 class Call(NamedTuple):
     """What a fit takes beside its tensors."""
@@ -25,12 +27,16 @@ class Rows(NamedTuple):
     weights: Tensor | None
     offsets: Tensor | None  # int64, on the values' device
     call: Call
-    shape: torch.Size  # of the input with the fitted dim moved to the end
+    shape: tuple[int, ...]  # of the input with the fitted dim moved to the end
     dim: int  # where that belongs
+    nested: Tensor | None  # the input, if that was a jagged nested tensor
 
     def bring_back(self, flat: Tensor) -> Tensor:
         """Flat values in the input's shape."""
-        return flat.reshape(self.shape).movedim(-1, self.dim)
+        found = flat if len(self.shape) == 1 else flat.reshape(self.shape)
+        if self.dim != len(self.shape) - 1:
+            found = found.movedim(-1, self.dim)
+        return found if self.nested is None else _jagged.wrapped(found, self.nested)
 
 
 def as_float(tensor: Any, name: str) -> Tensor:
@@ -46,12 +52,22 @@ def _bound(bound: float | None, name: str, default: float) -> float:
     if bound is None:
         return default
     value = float(bound)
-    if math.isnan(value):
+    # Not math.isnan: a compiler may hold it as a symbol.
+    if value != value:
         raise ValueError(f"{name} is NaN")
     return value
 
 
-def _checked_offsets(offsets: Any, values: Tensor) -> Tensor:
+def _bounds(y_min: float | None, y_max: float | None) -> tuple[float, float]:
+    lower = _bound(y_min, "y_min", -math.inf)
+    upper = _bound(y_max, "y_max", math.inf)
+    if lower > upper:
+        raise ValueError(f"y_min is {lower}, above y_max, {upper}")
+    return lower, upper
+
+
+def _as_offsets(offsets: Any, values: Tensor, name: str) -> Tensor:
+    """Their values are looked at where the rows are solved."""
     if not isinstance(offsets, Tensor):
         offsets = torch.as_tensor(offsets)
     if offsets.is_floating_point() or offsets.is_complex() or offsets.dtype == torch.bool:
@@ -59,13 +75,28 @@ def _checked_offsets(offsets: Any, values: Tensor) -> Tensor:
     if offsets.dim() != 1 or offsets.numel() == 0:
         raise ValueError("offsets must be 1-D with at least one entry")
     if values.dim() != 1:
-        raise ValueError(f"offsets cut a 1-D input into rows, but it has {values.dim()} dimensions")
-    offsets = offsets.to(device=values.device, dtype=torch.int64)
-    if not values.is_cuda:
-        steps = offsets.diff()
-        if offsets[0] != 0 or offsets[-1] != values.numel() or bool((steps < 0).any()):
-            raise ValueError("offsets must rise from 0 to the number of elements")
-    return offsets
+        raise ValueError(f"offsets cut 1-D {name} into rows, but it has {values.dim()} dimensions")
+    return offsets.to(device=values.device, dtype=torch.int64)
+
+
+def _as_weights(weights: Tensor | float, values: Tensor) -> Tensor:
+    if not isinstance(weights, Tensor):
+        weights = torch.as_tensor(weights, dtype=torch.float64, device=values.device)
+    given = as_float(weights, "weights")
+    if given.device != values.device:
+        raise ValueError(f"weights are on {given.device}, but input is on {values.device}")
+    try:
+        return given.broadcast_to(values.shape)
+    except RuntimeError:
+        raise ValueError(
+            f"weights of shape {tuple(given.shape)} do not fit input of shape {tuple(values.shape)}"
+        ) from None
+
+
+def _axis(dim: int, dimensions: int, name: str) -> int:
+    if not -dimensions <= dim < dimensions:
+        raise IndexError(f"dim {dim} is out of range for {name} of {dimensions} dimensions")
+    return dim % dimensions
 
 
 def as_rows(
@@ -76,36 +107,31 @@ def as_rows(
     y_max: float | None,
     dim: int,
     offsets: Any,
+    name: str = "input",
 ) -> Rows:
     """Checks the arguments of a fit and lays them out; differentiable."""
-    values = as_float(input, "input")
+    values = as_float(input, name)
     if values.dim() == 0:
-        raise ValueError("input must have at least one dimension")
+        raise ValueError(f"{name} must have at least one dimension")
     if not isinstance(increasing, bool):
         raise TypeError(f"increasing must be True or False, not {increasing!r}")
-    if not -values.dim() <= dim < values.dim():
-        raise IndexError(f"dim {dim} is out of range for an input of {values.dim()} dimensions")
-    if values.is_cuda and values.dtype in (torch.float16, torch.bfloat16):
-        raise TypeError(f"input is of {values.dtype} on CUDA, where float32 and float64 are taken")
-    lower = _bound(y_min, "y_min", -math.inf)
-    upper = _bound(y_max, "y_max", math.inf)
-    if lower > upper:
-        raise ValueError(f"y_min is {lower}, above y_max, {upper}")
-    if weights is not None:
-        if not isinstance(weights, Tensor):
-            weights = torch.as_tensor(weights, dtype=torch.float64, device=values.device)
-        given = as_float(weights, "weights")
-        if given.device != values.device:
-            raise ValueError(f"weights are on {given.device}, but input is on {values.device}")
-        try:
-            given = given.broadcast_to(values.shape)
-        except RuntimeError:
-            raise ValueError(
-                f"weights of shape {tuple(given.shape)} do not fit input of shape {tuple(values.shape)}"
-            ) from None
-        weights = given.movedim(dim, -1).reshape(-1)
-    cut = None if offsets is None else _checked_offsets(offsets, values)
-    moved = values.movedim(dim, -1)
-    length = None if cut is not None else moved.shape[-1]
-    call = Call(length, increasing, lower, upper)
-    return Rows(moved.reshape(-1), weights, cut, call, moved.shape, dim)
+    dim = _axis(dim, values.dim(), name)
+    lower, upper = _bounds(y_min, y_max)
+    nested = None
+    if values.is_nested:
+        if offsets is not None:
+            raise ValueError(f"offsets go with 1-D {name}, but it is a nested tensor, which has its own")
+        nested = values
+        values, weights, dim, offsets = _jagged.unwrapped(values, weights, dim)
+    elif offsets is not None:
+        offsets = _as_offsets(offsets, values, name)
+    spread = None if weights is None else _as_weights(weights, values)
+    if dim != values.dim() - 1:
+        values = values.movedim(dim, -1)
+        spread = None if spread is None else spread.movedim(dim, -1)
+    shape = values.shape
+    call = Call(shape[-1] if offsets is None else None, increasing, lower, upper)
+    if len(shape) != 1:
+        values = values.reshape(-1)
+        spread = None if spread is None else spread.reshape(-1)
+    return Rows(values, spread, offsets, call, shape, dim, nested)

@@ -2,108 +2,104 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from isofold.torch import _solve
-from isofold.torch._rows import Call, as_rows
+from isofold.torch._operators import Operator, batched, batched_offsets, block_means
+from isofold.torch._rows import Call, Rows, as_rows
 
-# ---- Sums over blocks, for second derivatives and in forward mode: float64, not exact ----
-
-
-def _block_ids(starts: Tensor) -> Tensor:
-    return starts.long().cumsum(0) - 1
+_CALL = "SymInt? length, bool increasing, float lower, float upper"
 
 
-def _over_blocks(ids: Tensor, x: Tensor) -> Tensor:
-    """For every element the sum of x over its block."""
-    return torch.zeros_like(x).index_add(0, ids, x)[ids]
+class _Blocks:
+    """What second derivatives and forward mode are made of, in float64: not exact, but the same on every
+    device. Every quotient of two sums over a block is that of its two means."""
+
+    def __init__(
+        self, values: Tensor, weights: Tensor | None, starts: Tensor, offsets: Tensor | None, call: Call
+    ) -> None:
+        self.mean: Callable[[Tensor], Tensor] = lambda x: block_means(x, starts, offsets, call.length)
+        self.y = values.double()
+        self.w = torch.ones_like(self.y) if weights is None else weights.double()
+        self.width = self.mean(self.w)
+        self.fit = self.mean(self.w * self.y) / self.width
+        fit = self.fit.detach().to(values.dtype)
+        # 1 where a fit, before it is clipped, lies between the bounds.
+        self.inside = ((fit >= call.lower) & (fit <= call.upper)).to(torch.float64)
 
 
-def _inside(fit: Tensor, call: Call) -> Tensor:
-    """1 where a fit, before it is clipped, lies between the bounds."""
-    return ((fit >= call.lower) & (fit <= call.upper)).to(torch.float64)
-
-
-# ---- vmap: batches of flat rows are more flat rows ----
-
-
-def _batched(size: int, tensor: Tensor | None, dim: int | None) -> Tensor | None:
-    if tensor is None:
-        return None
-    moved = tensor.expand(size, *tensor.shape) if dim is None else tensor.movedim(dim, 0)
-    return moved.reshape(-1)
-
-
-def _batched_offsets(size: int, offsets: Tensor | None, total: int) -> Tensor | None:
-    if offsets is None:
-        return None
-    shifted = offsets[1:] + total * torch.arange(size, device=offsets.device)[:, None]
-    return torch.cat([offsets[:1], shifted.reshape(-1)])
-
-
-class _Fit(torch.autograd.Function):
+class _Fit:
     """(fit, block starts) of flat rows."""
 
     @staticmethod
     def forward(
-        values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call
+        values: Tensor,
+        weights: Tensor | None,
+        offsets: Tensor | None,
+        length: int | None,
+        increasing: bool,
+        lower: float,
+        upper: float,
+        validate: bool,
     ) -> tuple[Tensor, Tensor]:
+        call = Call(length, increasing, lower, upper)
+        if validate:
+            _solve.validate(values, weights, offsets, call)
         return _solve.fit(values, weights, offsets, call)
 
     @staticmethod
+    def fake(values: Tensor, *_: Any) -> tuple[Tensor, Tensor]:
+        return values.new_empty(values.shape), values.new_empty(values.shape, dtype=torch.uint8)
+
+    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        values, weights, offsets, ctx.call = inputs
+        values, weights, offsets, *call, _ = inputs
+        ctx.call = Call(*call)
         starts = output[1]
         ctx.mark_non_differentiable(starts)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(values, weights, offsets, starts)
-        ctx.save_for_forward(values, weights, starts)
+        ctx.save_for_forward(values, weights, offsets, starts)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor | None, _: None) -> tuple[Tensor | None, Tensor | None, None, None]:
+    def backward(ctx: Any, grad: Tensor | None, _: None) -> tuple[Tensor | None, ...]:
         if grad is None:
-            return None, None, None, None
+            return (None,) * 8
         values, weights, offsets, starts = ctx.saved_tensors
         want_weights = ctx.needs_input_grad[1]
-        for_values, for_weights = _Gradient.apply(
-            grad, values, weights, starts, offsets, ctx.call, want_weights
-        )
-        return for_values, for_weights if want_weights else None, None, None
+        for_values, for_weights = _gradient(grad, values, weights, starts, offsets, *ctx.call, want_weights)
+        return for_values, for_weights if want_weights else None, *(None,) * 6
 
     @staticmethod
     def jvp(ctx: Any, values_dot: Tensor | None, weights_dot: Tensor | None, *_: None) -> tuple[Tensor, None]:
-        values, weights, starts = ctx.saved_tensors
-        ids = _block_ids(starts)
-        y = values.double()
-        w = torch.ones_like(y) if weights is None else weights.double()
-        width = _over_blocks(ids, w)
-        mean = _over_blocks(ids, w * y) / width
-        moment = torch.zeros_like(y)
+        values, weights, offsets, starts = ctx.saved_tensors
+        blocks = _Blocks(values, weights, starts, offsets, ctx.call)
+        moment = torch.zeros_like(blocks.y)
         if values_dot is not None:
-            moment = moment + w * values_dot.double()
+            moment = moment + blocks.w * values_dot.double()
         if weights_dot is not None:
-            moment = moment + (y - mean) * weights_dot.double()
-        tangent = _inside(mean.to(values.dtype), ctx.call) * _over_blocks(ids, moment) / width
+            moment = moment + (blocks.y - blocks.fit) * weights_dot.double()
+        tangent = blocks.inside * blocks.mean(moment) / blocks.width
         return tangent.to(values.dtype), None
 
     @staticmethod
     def vmap(
-        info: Any, in_dims: Any, values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call
+        info: Any, in_dims: Any, values: Tensor, weights: Tensor | None, offsets: Tensor | None, *call: Any
     ) -> Any:
         size = info.batch_size
-        flat = _batched(size, values, in_dims[0])
+        flat = batched(size, values, in_dims[0])
         assert flat is not None
         total = flat.numel() // size
-        cut = _batched_offsets(size, offsets, total)
-        fit, starts = _Fit.apply(flat, _batched(size, weights, in_dims[1]), cut, call)
+        cut = batched_offsets(size, offsets, in_dims[2], total)
+        fit, starts = _fit(flat, batched(size, weights, in_dims[1]), cut, *call)
         return (fit.view(size, total), starts.view(size, total)), (0, 0)
 
 
-class _Gradient(torch.autograd.Function):
+class _Gradient:
     """dL/dy_i = w_i G / W and dL/dw_i = (y_i - m) G / W, where G, W, m are the block's; exact ones, which
     plain arithmetic differentiates further. The second is zero where it is not wanted."""
 
@@ -114,74 +110,81 @@ class _Gradient(torch.autograd.Function):
         weights: Tensor | None,
         starts: Tensor,
         offsets: Tensor | None,
-        call: Call,
+        length: int | None,
+        increasing: bool,
+        lower: float,
+        upper: float,
         want_weights: bool,
     ) -> tuple[Tensor, Tensor]:
+        call = Call(length, increasing, lower, upper)
         found, of_weights = _solve.gradient(grad, values, weights, starts, offsets, call, want_weights)
         return found, found.new_zeros(()) if of_weights is None else of_weights
 
     @staticmethod
+    def fake(
+        grad: Tensor,
+        values: Tensor,
+        weights: Tensor | None,
+        starts: Tensor,
+        offsets: Tensor | None,
+        *call: Any,
+    ) -> tuple[Tensor, Tensor]:
+        *_, want_weights = call
+        like = values if weights is None or not want_weights else weights
+        return values.new_empty(values.shape), like.new_empty(values.shape if want_weights else ())
+
+    @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-        grad, values, weights, starts, offsets, ctx.call, ctx.want_weights = inputs
+        grad, values, weights, starts, offsets, *call, ctx.want_weights = inputs
+        ctx.call = Call(*call)
         ctx.set_materialize_grads(False)
         ctx.save_for_backward(grad, values, weights, starts, offsets)
-        ctx.save_for_forward(grad, values, weights, starts)
+        ctx.save_for_forward(grad, values, weights, starts, offsets)
 
     @staticmethod
     def jvp(
         ctx: Any, grad_dot: Tensor | None, values_dot: Tensor | None, weights_dot: Tensor | None, *_: None
     ) -> Any:
-        grad, values, weights, starts = ctx.saved_tensors
-        ids = _block_ids(starts)
-        y = values.double()
-        w = torch.ones_like(y) if weights is None else weights.double()
-        zero = torch.zeros_like(y)
+        grad, values, weights, starts, offsets = ctx.saved_tensors
+        b = _Blocks(values, weights, starts, offsets, ctx.call)
+        zero = torch.zeros_like(b.y)
         dg, dy, dw = (zero if t is None else t.double() for t in (grad_dot, values_dot, weights_dot))
-        width = _over_blocks(ids, w)
-        mean = _over_blocks(ids, w * y) / width
-        inside = _inside(mean.to(values.dtype), ctx.call)
-        slope = inside * _over_blocks(ids, grad.double()) / width
-        slope_dot = inside * _over_blocks(ids, dg) / width - slope * _over_blocks(ids, dw) / width
-        for_values = dw * slope + w * slope_dot
+        slope = b.inside * b.mean(grad.double()) / b.width
+        slope_dot = b.inside * b.mean(dg) / b.width - slope * b.mean(dw) / b.width
+        for_values = dw * slope + b.w * slope_dot
         if not ctx.want_weights:
             return for_values.to(values.dtype), values.new_zeros(())
-        mean_dot = _over_blocks(ids, w * dy + (y - mean) * dw) / width
-        for_weights = (dy - mean_dot) * slope + (y - mean) * slope_dot
+        fit_dot = b.mean(b.w * dy + (b.y - b.fit) * dw) / b.width
+        for_weights = (dy - fit_dot) * slope + (b.y - b.fit) * slope_dot
         return for_values.to(values.dtype), for_weights.to((values if weights is None else weights).dtype)
 
     @staticmethod
     def backward(ctx: Any, u: Tensor | None, v: Tensor | None) -> tuple[Tensor | None, ...]:
-        grad, values, weights, starts, _ = ctx.saved_tensors
-        call: Call = ctx.call
+        grad, values, weights, starts, offsets = ctx.saved_tensors
         if not ctx.want_weights:
             v = None
         if u is None and v is None:
-            return (None,) * 7
-        ids = _block_ids(starts)
-        y = values.double()
-        w = torch.ones_like(y) if weights is None else weights.double()
-        width = _over_blocks(ids, w)
-        mean = _over_blocks(ids, w * y) / width
-        inside = _inside(mean.to(values.dtype), call)
-        slope = inside * _over_blocks(ids, grad.double()) / width  # G / W
+            return (None,) * 10
+        b = _Blocks(values, weights, starts, offsets, ctx.call)
+        slope = b.inside * b.mean(grad.double()) / b.width  # G / W
         # L = slope (sum of u w + sum of v y - m sum of v), over every block.
-        reach = torch.zeros_like(y)
-        spread = torch.zeros_like(y)
+        reach = torch.zeros_like(b.y)
+        spread = torch.zeros_like(b.y)
         if u is not None:
-            reach = reach + _over_blocks(ids, u.double() * w)
+            reach = reach + b.mean(u.double() * b.w)
         if v is not None:
-            spread = _over_blocks(ids, v.double())
-            reach = reach + _over_blocks(ids, v.double() * y) - spread * mean
-        for_grad = inside * reach / width
+            spread = b.mean(v.double())
+            reach = reach + b.mean(v.double() * b.y) - spread * b.fit
+        for_grad = b.inside * reach / b.width
         for_values = None
         if v is not None:
-            for_values = (slope * (v.double() - spread * w / width)).to(values.dtype)
+            for_values = (slope * (v.double() - spread * b.w / b.width)).to(values.dtype)
         for_weights = None
         if weights is not None and ctx.needs_input_grad[2]:
             first = 0.0 if u is None else u.double()
-            for_weights = slope * (first - reach / width - spread * (y - mean) / width)
+            for_weights = slope * (first - reach / b.width - spread * (b.y - b.fit) / b.width)
             for_weights = for_weights.to(weights.dtype)
-        return for_grad.to(grad.dtype), for_values, for_weights, None, None, None, None
+        return for_grad.to(grad.dtype), for_values, for_weights, *(None,) * 7
 
     @staticmethod
     def vmap(
@@ -189,56 +192,41 @@ class _Gradient(torch.autograd.Function):
         in_dims: Any,
         grad: Tensor,
         values: Tensor,
-        weights: Any,
+        weights: Tensor | None,
         starts: Tensor,
-        offsets: Any,
-        call: Call,
-        want_weights: bool,
+        offsets: Tensor | None,
+        *call: Any,
     ) -> Any:
         size = info.batch_size
         flat = [
-            _batched(size, t, d) for t, d in zip((grad, values, weights, starts), in_dims[:4], strict=True)
+            batched(size, t, d) for t, d in zip((grad, values, weights, starts), in_dims[:4], strict=True)
         ]
         assert flat[1] is not None
         total = flat[1].numel() // size
-        cut = _batched_offsets(size, offsets, total)
-        found, of_weights = _Gradient.apply(*flat, cut, call, want_weights)
-        if not want_weights:
+        cut = batched_offsets(size, offsets, in_dims[4], total)
+        found, of_weights = _gradient(*flat, cut, *call)
+        if not call[-1]:
             return (found.view(size, total), of_weights), (0, None)
         return (found.view(size, total), of_weights.view(size, total)), (0, 0)
 
 
-def block_means(x: Tensor, z: Tensor, offsets: Tensor | None, length: int | None) -> Tensor:
-    """The exact mean of x over every block of the non-increasing fit of z, rounded once; flat, float64."""
-    call = Call(length, False, -math.inf, math.inf)
-    z = z.detach()
-    _, starts = _Fit.apply(z, None, offsets, call)
-    means, _ = _Gradient.apply(x, z, None, starts, offsets, call, False)
-    return means
+_fit = Operator(
+    _Fit,
+    f"fit(Tensor values, Tensor? weights, Tensor? offsets, {_CALL}, bool validate) -> (Tensor, Tensor)",
+)
+_gradient = Operator(
+    _Gradient,
+    "gradient(Tensor grad, Tensor values, Tensor? weights, Tensor starts, Tensor? offsets, "
+    f"{_CALL}, bool want_weights) -> (Tensor, Tensor)",
+)
+
+
+def _solved(rows: Rows, validate: bool) -> tuple[Tensor, Tensor]:
+    fit, starts = _fit(rows.values, rows.weights, rows.offsets, *rows.call, validate)
+    return fit, starts
 
 
 # ---- Public ----
-
-
-def _validate(rows: Any) -> None:
-    bad = _solve.refused(
-        rows.values.detach(), None if rows.weights is None else rows.weights.detach(), rows.offsets, rows.call
-    )
-    if bad is None:
-        return
-    finite = torch.isfinite(rows.values)
-    name, culprit = ("input", ~finite) if not bool(finite.all()) else ("weights", None)
-    if culprit is None:
-        culprit = ~(torch.isfinite(rows.weights) & (rows.weights > 0))
-    at = int(culprit.nonzero()[0])
-    if rows.offsets is None:
-        row, position = divmod(at, rows.call.length)
-    else:
-        row = int(torch.searchsorted(rows.offsets, at, right=True)) - 1
-        position = at - int(rows.offsets[row])
-    found = (rows.values if name == "input" else rows.weights)[at].item()
-    what = "is not finite" if name == "input" else "is not a positive number"
-    raise ValueError(f"{name} {what}: row {row}, position {position} is {found}")
 
 
 def isotonic_regression(
@@ -257,7 +245,7 @@ def isotonic_regression(
     Parameters
     ----------
     input : Tensor
-        Real, of at least one dimension. Integers become torch's default dtype.
+        Real, of at least one dimension; jagged nested tensors too. Integers become torch's default dtype.
     weights : Tensor or float, optional
         Positive, of input's shape or broadcast to it, of a dtype of their own.
     increasing : bool
@@ -277,6 +265,16 @@ def isotonic_regression(
         Each value is the exact real one, rounded once. A row with a NaN, an infinity or a weight that is not
         positive is NaN; the others are untouched.
 
+    Raises
+    ------
+    TypeError
+        An argument is not a tensor, is complex, or offsets are not integers.
+    ValueError
+        Shapes or bounds do not fit; offsets do not rise from 0 to the number of elements (on CUDA such rows
+        are NaN instead); with validate, a row that cannot be fitted.
+    IndexError
+        dim is out of range.
+
     Notes
     -----
     Gradients in input are exact too, rounded once; those in weights are (y_i - m) G / W in float64. Blocks
@@ -285,10 +283,7 @@ def isotonic_regression(
     Linear in the number of elements but for O(m log m) for m chunks of a row.
     """
     rows = as_rows(input, weights, increasing, y_min, y_max, dim, offsets)
-    if validate:
-        _validate(rows)
-    fit, _ = _Fit.apply(rows.values, rows.weights, rows.offsets, rows.call)
-    return rows.bring_back(fit)
+    return rows.bring_back(_solved(rows, validate)[0])
 
 
 def blocks(
@@ -304,6 +299,4 @@ def blocks(
     Parameters are those of `isotonic_regression`.
     """
     rows = as_rows(input, weights, increasing, None, None, dim, offsets)
-    with torch.no_grad():
-        _, starts = _Fit.apply(rows.values, rows.weights, rows.offsets, rows.call)
-    return rows.bring_back(starts.bool())
+    return rows.bring_back(_solved(rows, False)[1].bool())

@@ -1,9 +1,7 @@
-"""Soft ranks and soft sorting: projections onto the permutahedron (Blondel, Teboul, Berthet, Djolonga 2020).
+"""Soft ranks, soft sorting and soft top-k: projections onto the permutahedron.
 
-The projection of a vector s in falling order onto the permutahedron of w, also in falling order, is s minus
-the non-increasing fit of s - w (their Proposition 3). On a block of that fit it is (s_i - mean s) + mean w,
-which loses nothing where s is large. All is formed in float64, with exact blocks and means, and the result is
-rounded once to the input's dtype.
+Blondel, Teboul, Berthet and Djolonga, Fast differentiable sorting and ranking, 2020; Sander, Puigcerver,
+Djolonga, Peyre and Blondel, Fast, differentiable and sparse top-k, 2023.
 """
 
 from __future__ import annotations
@@ -14,65 +12,37 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from isofold.torch._rows import as_rows
-from isofold.torch.isotonic import block_means
+from isofold.torch._rows import Rows, as_rows
+from isofold.torch._soft import projected
 
+_REGULARIZATIONS = ("l2", "kl")
+# 1 where the values as they are come in falling order.
 _DIRECTIONS = {"ASCENDING": 1.0, "DESCENDING": -1.0}
 
 
 def _arguments(regularization: str, strength: float, direction: str) -> tuple[float, float]:
-    if regularization != "l2":
-        raise ValueError(f"regularization must be 'l2', not {regularization!r}")
+    if regularization not in _REGULARIZATIONS:
+        raise ValueError(f"regularization must be 'l2' or 'kl', not {regularization!r}")
     if direction not in _DIRECTIONS:
         raise ValueError(f"direction must be 'ASCENDING' or 'DESCENDING', not {direction!r}")
     value = float(strength)
-    if not (math.isfinite(value) and value > 0):
+    if not 0 < value < math.inf:
         raise ValueError(f"regularization_strength must be positive and finite, not {strength!r}")
     return value, _DIRECTIONS[direction]
 
 
-class _SortedRows:
-    """A batch in float64 with every row in falling order."""
+def _rows(values: Tensor, dim: int, offsets: Tensor | None) -> Rows:
+    return as_rows(values, None, True, None, None, dim, offsets, name="values")
 
-    def __init__(self, values: Tensor, dim: int, offsets: Any) -> None:
-        self.rows = as_rows(values, None, True, None, None, dim, offsets)
-        self.offsets = self.rows.offsets
 
-    def falling(self, s: Tensor) -> Tensor:
-        """The flat s with every row sorted, stable; keeps where each element went."""
-        if self.offsets is None:
-            length = self.rows.call.length or 1
-            found = s.view(-1, length).sort(dim=1, descending=True, stable=True)
-            self.order = (
-                found.indices + length * torch.arange(len(found.indices), device=s.device)[:, None]
-            ).view(-1)
-            self.places = torch.arange(length, device=s.device).repeat(len(found.indices))
-            self.lengths: Tensor | float = float(length)
-        else:
-            index = torch.arange(s.numel(), device=s.device)
-            row = torch.searchsorted(self.offsets, index, right=True) - 1
-            # By value, then, keeping that order, by row.
-            by_value = s.detach().sort(descending=True, stable=True).indices
-            self.order = by_value[row[by_value].sort(stable=True).indices]
-            self.places = index - self.offsets[row]
-            self.lengths = (self.offsets[row + 1] - self.offsets[row]).double()
-        return s[self.order]
-
-    def weights(self) -> Tensor:
-        """n, n - 1, ..., 1 in every row."""
-        return self.lengths - self.places.double()
-
-    def projection(self, s: Tensor, w: Tensor) -> Tensor:
-        """Of every row of s onto the permutahedron of its row of w."""
-        length = self.rows.call.length
-
-        def means(x: Tensor) -> Tensor:
-            return block_means(x, s - w, self.offsets, length)
-
-        return (s - means(s)) + means(w)
-
-    def unsorted(self, sorted_values: Tensor) -> Tensor:
-        return torch.zeros_like(sorted_values).index_copy(0, self.order, sorted_values)
+def _count(k: Any) -> Any:
+    if not isinstance(k, (int, torch.SymInt)) and hasattr(k, "__index__"):
+        k = k.__index__()
+    if isinstance(k, bool) or not isinstance(k, (int, torch.SymInt)):
+        raise TypeError(f"k must be an integer, not {k!r}")
+    if k < 0:
+        raise ValueError(f"k must be at least 0, but is {k}")
+    return k
 
 
 def soft_rank(
@@ -88,8 +58,9 @@ def soft_rank(
     Parameters
     ----------
     values : Tensor
-        Real, of at least one dimension.
-    regularization : "l2"
+        Real, of at least one dimension; jagged nested tensors too. Integers become torch's default dtype.
+    regularization : "l2" or "kl"
+        The distance of the projection: Euclidean, or the Kullback-Leibler divergence of their exponentials.
     regularization_strength : float
         Positive. The smaller, the closer to hard ranks; the larger, the closer to the mean rank.
     direction : "ASCENDING" or "DESCENDING"
@@ -101,13 +72,24 @@ def soft_rank(
     Returns
     -------
     Tensor of values' shape and dtype
-        Formed in float64, rounded once. ``torchsort.soft_rank`` takes the same first three arguments.
+        Formed in float64, rounded once. A row with a NaN, an infinity or a value / strength beyond float64 is
+        NaN; the others are untouched. ``torchsort.soft_rank`` takes the same first three arguments.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        As `isotonic_regression`; a ValueError too for a regularization, strength or direction not listed
+        here.
+
+    Notes
+    -----
+    Differentiable any number of times, in either mode. A sort and a fit.
     """
     strength, sign = _arguments(regularization, regularization_strength, direction)
-    batch = _SortedRows(values, dim, offsets)
-    s = batch.falling(sign * batch.rows.values.double() / strength)
-    ranks = batch.unsorted(batch.projection(s, batch.weights()))
-    return batch.rows.bring_back(ranks.to(batch.rows.values.dtype))
+    rows = _rows(values, dim, offsets)
+    return rows.bring_back(
+        projected(rows.values, rows.offsets, rows.call.length, "rank", regularization, strength, sign)
+    )
 
 
 def soft_sort(
@@ -118,9 +100,66 @@ def soft_sort(
     dim: int = -1,
     offsets: Tensor | None = None,
 ) -> Tensor:
-    """Every row softly sorted, rising, or falling if DESCENDING. Parameters are those of `soft_rank`."""
+    """Every row softly sorted, rising, or falling if DESCENDING. All else is as for `soft_rank`.
+
+    The larger the strength, the closer every element to the mean of its row; for KL, whose exponentials
+    count, to log mean exp, or to minus that of -values if ASCENDING. KL on CUDA, and anywhere for values or
+    length / strength beyond some 600, takes O(n log^2 n).
+    """
     strength, sign = _arguments(regularization, regularization_strength, direction)
-    batch = _SortedRows(values, dim, offsets)
-    s = batch.falling(-sign * batch.rows.values.double())
-    found = -sign * batch.projection(batch.weights() / strength, s)
-    return batch.rows.bring_back(found.to(batch.rows.values.dtype))
+    rows = _rows(values, dim, offsets)
+    # The projection has the largest first.
+    return rows.bring_back(
+        projected(rows.values, rows.offsets, rows.call.length, "sort", regularization, strength, -sign)
+    )
+
+
+def soft_topk(
+    values: Tensor,
+    k: int,
+    regularization: str = "l2",
+    regularization_strength: float = 1.0,
+    direction: str = "DESCENDING",
+    dim: int = -1,
+    offsets: Tensor | None = None,
+) -> Tensor:
+    """A soft mask of the k largest values of every row, or of the k smallest if ASCENDING.
+
+    Parameters
+    ----------
+    values : Tensor
+        As for `soft_rank`.
+    k : int
+        From 0 to the length of the rows; ragged rows that are shorter are taken whole.
+    regularization : "l2"
+    regularization_strength : float
+        Positive. The smaller, the fewer values lie between 0 and 1.
+    direction, dim, offsets
+        As for `soft_rank`.
+
+    Returns
+    -------
+    Tensor of values' shape and dtype
+        In [0, 1], with sum k but for rounding: the point with that sum, of [0, 1]^n, closest to values /
+        strength. Most of it is 0 or 1 exactly.
+
+    Raises
+    ------
+    TypeError, ValueError, IndexError
+        As `soft_rank`; a ValueError too for a k out of range.
+
+    Notes
+    -----
+    Sander et al. 2023, with p = 2. Cost and derivatives are those of `soft_rank`.
+    """
+    if regularization != "l2":
+        raise ValueError(f"regularization of soft_topk must be 'l2', not {regularization!r}")
+    strength, sign = _arguments(regularization, regularization_strength, direction)
+    rows = _rows(values, dim, offsets)
+    k = _count(k)
+    length = rows.call.length
+    if length is not None and k > length:
+        raise ValueError(f"k must be from 0 to the length of the rows, {length}, but is {k}")
+    return rows.bring_back(
+        projected(rows.values, rows.offsets, length, "topk", regularization, strength, -sign, k)
+    )
