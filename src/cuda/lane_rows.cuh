@@ -13,6 +13,7 @@
 namespace isofold::cuda {
 
 inline constexpr int kLaneRowWarps = 2;  // of a block
+inline constexpr int kLongestLaneRow = class_size(1) * kTile;
 
 // Shared memory of a row of up to `longest` elements: they, an odd number so that lanes meet different banks,
 // and a byte for each: first the stack of block starts, then the flags of block starts.

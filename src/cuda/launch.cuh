@@ -58,8 +58,10 @@ cudaError_t launch_short_rows(const Plan<E>& plan, int row_class, cudaStream_t s
     if (plan.lane_rows != 0) {
       const int longest = plan.offsets != nullptr ? Size * kTile : static_cast<int>(plan.row_length);
       const int bytes = kLaneRowWarps * lane_warp_bytes<typename E::Value>(longest);
+      // Always the same, whatever the class: to change a kernel's attribute may wait for the device.
+      constexpr int kMost = kLaneRowWarps * lane_warp_bytes<typename E::Value>(kLongestLaneRow);
       if (const cudaError_t error =
-              cudaFuncSetAttribute(fit_lane_rows<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes);
+              cudaFuncSetAttribute(fit_lane_rows<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, kMost);
           error != cudaSuccess) {
         return error;
       }
