@@ -21,9 +21,9 @@ inline constexpr int kManyAlive = 64;  // tiles above which a better polyline pa
 // eight roundings from totals off by at most 2^-52 M: 2^-45 M is more than it can be off. Weighted abscissae
 // are differences of pairs, off by at most 2^-47 of a chord wider than 2^-40 of the chunk, 2^-44 M in height;
 // narrower chords are not used. Tests read !(height > threshold), so that a NaN keeps the tile.
-template <class E, int Tiles>
-__device__ int list_alive_tiles(const SparseChunk<E, Tiles>& chunk) {
-  constexpr int kALane = Tiles / 32;
+template <class E>
+__device__ int list_alive_tiles(const SparseChunk<E>& chunk) {
+  constexpr int kALane = kScanTiles / 32;
   constexpr unsigned kAll = 0xffffffffU;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int tiles = chunk.tiles();
@@ -108,8 +108,8 @@ __device__ int list_alive_tiles(const SparseChunk<E, Tiles>& chunk) {
       const double after = t + 1 == tiles ? 0.0 : (i + 1 < a_lane ? gap[(i + 1) % kALane] : end_gap);
       if (!(fmin(gap[i], after) > static_cast<double>(scratch.depth[t]) + threshold)) alive |= 1U << i;
     }
-    scratch.left_slope[lane] = static_cast<ChordSlope<E>>(slope + left_edge);
-    scratch.right_slope[lane] = static_cast<ChordSlope<E>>(slope + edge);
+    scratch.left_slope[lane] = static_cast<typename SparseScratch<E>::Slope>(slope + left_edge);
+    scratch.right_slope[lane] = static_cast<typename SparseScratch<E>::Slope>(slope + edge);
     scratch.vertex[lane] = static_cast<std::uint8_t>(turning - begin);
     if (round == 1 || warp_sum(__popc(alive)) <= kManyAlive) break;
   }
