@@ -39,7 +39,8 @@ struct TileElements {
 // A tile's points that can be vertices, as bits: where the values rise and the height over the polyline,
 // running from the gap at the tile's start, is not above what it can be off by. For floats as in
 // scan_float_tile, with the gap among the terms: 2^-18 (G + D + |s|) for D = sum |y - s|, s the polyline's
-// slope, G the gap. For pairs terms are formed in doubles and run in floats: 2^-18 (G + D) and 2^-50 |s| W.
+// slope, G the gap. For pairs terms are formed in doubles and run in floats: 2^-18 (G + D) and 2^-50 |s| W,
+// and what weighted abscissae add.
 template <class E>
 __device__ std::uint32_t points_of_tile(const SparseChunk<E>& chunk, int tile,
                                         const TileElements<E>& elements) {
@@ -78,7 +79,9 @@ __device__ std::uint32_t points_of_tile(const SparseChunk<E>& chunk, int tile,
       size += fabsf(term(k));
       width += row.weight(k);
     }
-    const float threshold = size * 0x1p-18F + general + static_cast<float>(fabs(slope) * width * 0x1p-50);
+    const float threshold =
+        size * 0x1p-18F + general +
+        static_cast<float>(fabs(slope) * width * 0x1p-50 + abscissa_error<E>(slope, chunk.width()));
     double previous = tile == 0 ? INFINITY : row.value(-1);
     for (int k = 0; k < count; ++k) {
       const double value = row.value(k);
