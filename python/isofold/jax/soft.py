@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
 import jax
 from jax import Array
 from jax.typing import ArrayLike
 
+from isofold._soft_arguments import soft_arguments
 from isofold.jax._rows import as_rows
 from isofold.jax._soft_primitives import soft
 
-_DIRECTIONS = {"ASCENDING": 1.0, "DESCENDING": -1.0}
-
 
 def _arguments(regularization: str, strength: float, direction: str) -> tuple[float, float]:
-    if regularization != "l2":
-        raise ValueError(f"regularization must be 'l2', not {regularization!r}")
-    if direction not in _DIRECTIONS:
-        raise ValueError(f"direction must be 'ASCENDING' or 'DESCENDING', not {direction!r}")
     if isinstance(strength, jax.core.Tracer):
         raise TypeError("regularization_strength must be a number, known when jit traces, not an array")
-    value = float(strength)
-    if not (math.isfinite(value) and value > 0):
-        raise ValueError(f"regularization_strength must be positive and finite, not {strength!r}")
-    return value, _DIRECTIONS[direction]
+    return soft_arguments(regularization, strength, direction, ("l2",))
 
 
 def soft_rank(

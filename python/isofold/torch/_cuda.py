@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from isofold import _native
-from isofold.torch._halves import HALVES, rounded
+from isofold.torch._halves import rounded, widened
 from isofold.torch._rows import Call
 
 
@@ -33,13 +33,8 @@ def _ready(values: Tensor) -> int:
     return int(torch.cuda.current_stream(values.device).cuda_stream) or 1
 
 
-def _wide(weights: Tensor | None) -> Tensor | None:
-    """Halves as float64, which holds their gradients before they are rounded once."""
-    return weights.double() if weights is not None and weights.dtype in HALVES else weights
-
-
 def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> tuple[Tensor, Tensor]:
-    weights = _wide(weights)
+    weights = widened(weights)
     found = torch.empty_like(values)
     starts = torch.empty_like(values, dtype=torch.uint8)
     if values.numel():
@@ -68,7 +63,7 @@ def gradient(
     if incoming.dtype not in (torch.float32, torch.float64):
         incoming = incoming.float()
     dtype = (values if weights is None else weights).dtype
-    weights = _wide(weights)
+    weights = widened(weights)
     found = torch.empty_like(values)
     of_weights = torch.empty_like(values if weights is None else weights) if want_weights else None
     if values.numel():

@@ -110,7 +110,8 @@ def _shares(
     return torch.where(excess.abs() <= 2.0**-98 * product.abs(), 0.0, excess)
 
 
-def _wide(weights: Tensor | None) -> Tensor | None:
+def widened(weights: Tensor | None) -> Tensor | None:
+    """Halves as float64, which holds their gradients before they are rounded once."""
     return weights.double() if weights is not None and weights.dtype in HALVES else weights
 
 
@@ -119,7 +120,7 @@ def _unclipped(
 ) -> tuple[Tensor, Tensor]:
     wide = values.double()
     free = call._replace(lower=-math.inf, upper=math.inf)
-    mean, starts = _solve.fit(wide, _wide(weights), offsets, free)
+    mean, starts = _solve.fit(wide, widened(weights), offsets, free)
     excess = _excess(wide, weights, mean, starts, offsets, call.length)
     return _decided(mean, excess, values.dtype), starts
 
@@ -146,7 +147,7 @@ def gradient(
     want_weights: bool,
 ) -> tuple[Tensor, Tensor | None]:
     """As `_solve.gradient`, of halves."""
-    wide, g, w = values.double(), incoming.double(), _wide(weights)
+    wide, g, w = values.double(), incoming.double(), widened(weights)
     free = call._replace(lower=-math.inf, upper=math.inf)
     found, of_weights = _solve.gradient(g, wide, w, starts, offsets, free, want_weights)
     if w is None:

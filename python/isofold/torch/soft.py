@@ -6,29 +6,16 @@ Djolonga, Peyre and Blondel, Fast, differentiable and sparse top-k, 2023.
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from isofold._soft_arguments import soft_arguments
 from isofold.torch._rows import Rows, as_rows
 from isofold.torch._soft import projected
 
 _REGULARIZATIONS = ("l2", "kl")
-# 1 where the values as they are come in falling order.
-_DIRECTIONS = {"ASCENDING": 1.0, "DESCENDING": -1.0}
-
-
-def _arguments(regularization: str, strength: float, direction: str) -> tuple[float, float]:
-    if regularization not in _REGULARIZATIONS:
-        raise ValueError(f"regularization must be 'l2' or 'kl', not {regularization!r}")
-    if direction not in _DIRECTIONS:
-        raise ValueError(f"direction must be 'ASCENDING' or 'DESCENDING', not {direction!r}")
-    value = float(strength)
-    if not 0 < value < math.inf:
-        raise ValueError(f"regularization_strength must be positive and finite, not {strength!r}")
-    return value, _DIRECTIONS[direction]
 
 
 def _rows(values: Tensor, dim: int, offsets: Tensor | None) -> Rows:
@@ -85,7 +72,7 @@ def soft_rank(
     -----
     Differentiable any number of times, in either mode. A sort and a fit.
     """
-    strength, sign = _arguments(regularization, regularization_strength, direction)
+    strength, sign = soft_arguments(regularization, regularization_strength, direction, _REGULARIZATIONS)
     rows = _rows(values, dim, offsets)
     return rows.bring_back(
         projected(rows.values, rows.offsets, rows.call.length, "rank", regularization, strength, sign)
@@ -106,7 +93,7 @@ def soft_sort(
     count, to log mean exp, or to minus that of -values if ASCENDING. KL on CUDA, and anywhere for values or
     length / strength beyond some 600, takes O(n log^2 n).
     """
-    strength, sign = _arguments(regularization, regularization_strength, direction)
+    strength, sign = soft_arguments(regularization, regularization_strength, direction, _REGULARIZATIONS)
     rows = _rows(values, dim, offsets)
     # The projection has the largest first.
     return rows.bring_back(
@@ -154,7 +141,7 @@ def soft_topk(
     """
     if regularization != "l2":
         raise ValueError(f"regularization of soft_topk must be 'l2', not {regularization!r}")
-    strength, sign = _arguments(regularization, regularization_strength, direction)
+    strength, sign = soft_arguments(regularization, regularization_strength, direction, _REGULARIZATIONS)
     rows = _rows(values, dim, offsets)
     k = _count(k)
     length = rows.call.length
