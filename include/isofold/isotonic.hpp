@@ -45,8 +45,10 @@ struct IsotonicFit {
 [[nodiscard]] Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t* bytes);
 
 struct IsotonicGradient {
-  MutableArray values;   // dL/dy_i = RN(w_i G / W): exact, rounded once to this array's type
-  MutableArray weights;  // dL/dw_i = (y_i - RN64(S / W)) RN64(G / W) in float64, rounded to this array's type
+  MutableArray values;  // dL/dy_i = RN(w_i G / W): exact, rounded once to this array's type
+  // dL/dw_i = (y_i - RN64(S / W)) RN64(G / W) in float64, rounded to this array's type; in halves where the
+  // difference is beyond float64.
+  MutableArray weights;
 };
 
 // The gradient of a loss with respect to the values and weights, from `block_starts` as isotonic_regression

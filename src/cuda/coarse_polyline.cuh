@@ -10,6 +10,12 @@ namespace isofold::cuda {
 
 inline constexpr int kManyAlive = 64;  // tiles above which a better polyline pays
 
+// What a height over a chord can be off by for the abscissae's sake; `width` is the chunk's.
+template <class E>
+__device__ double abscissa_error(double slope, double width) {
+  return E::kWeighted ? fabs(slope) * width * 0x1p-48 : 0.0;
+}
+
 // Finds the tiles that can hold a vertex, lists them in scratch.alive and returns how many they are; leaves
 // the gap of every tile start over the polyline in `depth`, and the slopes over each lane's tiles.
 //
@@ -19,8 +25,9 @@ inline constexpr int kManyAlive = 64;  // tiles above which a better polyline pa
 // that leaves many tiles, once more over the polyline itself. Heights are taken over the first chord, which
 // cancels what is large. With M = sum |w y|, every ordinate below is at most 4 M and formed in fewer than
 // eight roundings from totals off by at most 2^-52 M: 2^-45 M is more than it can be off. Weighted abscissae
-// are differences of pairs, off by at most 2^-47 of a chord wider than 2^-40 of the chunk, 2^-44 M in height;
-// narrower chords are not used. Tests read !(height > threshold), so that a NaN keeps the tile.
+// are off by 2^-52 of the chunk's width W, which a chord of slope a makes 2^-52 |a| W in height at either of
+// its ends and at the point: abscissa_error has four times as much. Chords narrower than 2^-40 W, whose slope
+// may be nothing at all, are not used. Tests read !(height > threshold), so that a NaN keeps the tile.
 template <class E, int Tiles>
 __device__ int list_alive_tiles(const SparseChunk<E, Tiles>& chunk) {
   constexpr unsigned kAll = 0xffffffffU;
@@ -101,12 +108,15 @@ __device__ int list_alive_tiles(const SparseChunk<E, Tiles>& chunk) {
       if (right ? narrow : left_narrow) gap(i) = -INFINITY;
     }
     const double end_gap = __shfl_down_sync(kAll, gap(0), 1);
+    // Of both edges: a tile's start and end may lie under either.
+    const double error =
+        threshold + abscissa_error<E>(slope + edge, width) + abscissa_error<E>(slope + left_edge, width);
     alive = 0;
 #pragma unroll 1
     for (int i = 0; i < own; ++i) {
       const int t = begin + i;
       const double after = t + 1 == tiles ? 0.0 : (i + 1 < a_lane ? gap(i + 1) : end_gap);
-      if (!(fmin(gap(i), after) > static_cast<double>(scratch.depth[t]) + threshold)) alive |= 1U << i;
+      if (!(fmin(gap(i), after) > static_cast<double>(scratch.depth[t]) + error)) alive |= 1U << i;
     }
     scratch.left_slope[lane] = static_cast<ChordSlope<E>>(slope + left_edge);
     scratch.right_slope[lane] = static_cast<ChordSlope<E>>(slope + edge);

@@ -64,14 +64,17 @@ struct TileEdges {
   int turn;      // which that is; kTile: none
 };
 
-// What a height over a polyline can be off by, for terms w (y - s) whose magnitudes sum to D, a gap G, slopes
-// s and weights that sum to W. Floats form their terms in floats, as scan_float_tile does: 2^-18 (G + D +
-// |s|), `size`. Others form them in doubles and sum in floats: 2^-18 (G + D) and 2^-50 |s| W, `slope_width`
-// with a factor to spare. What the gap itself is off by (coarse_polyline.cuh) comes on top.
+// What a height over a polyline can be off by, for terms w (y - s) whose magnitudes sum to D, a gap G and
+// slopes s. Floats form their terms in floats, as scan_float_tile does: 2^-18 (G + D + |s|), `size`. Others
+// form them in doubles and sum in floats: 2^-18 (G + D), and what slopes are off by, 2^-50 of themselves over
+// the tile and with weights what the chunk's abscissae make of them (coarse_polyline.cuh). What the gap is
+// off by for the ordinates' sake comes on top.
 template <class E, int Tiles>
-__device__ float height_error(const SparseChunk<E, Tiles>& chunk, float size, double slope_width) {
+__device__ float height_error(const SparseChunk<E, Tiles>& chunk, float size, double slope) {
   const auto general = static_cast<float>(0x1p-43 * chunk.facts.magnitude) + 0x1p-140F;
-  return size * 0x1p-18F + general + static_cast<float>(slope_width * 0x1p-49);
+  if constexpr (kPlainTiles<E>) return size * 0x1p-18F + general;
+  const double of_slope = fabs(slope) * (E::kWeighted ? chunk.width() * 0x1p-47 : kTile * 0x1p-49);
+  return size * 0x1p-18F + general + static_cast<float>(of_slope);
 }
 
 // Calls visit(k, whether the values rise there, height over the polyline) for the points of a tile of pairs,
@@ -83,15 +86,11 @@ __device__ float walk_pairs(const SparseTile<E, Tiles>& tile, const TileEdges<E>
   const E& row = tile.row;
   float height = edges.gap;
   float size = fabsf(edges.gap);
-  float width = E::kWeighted ? 0.0F : static_cast<float>(kTile);
   double previous = tile.number == 0 ? INFINITY : row.value(-1);
   const auto take = [&](int k, Value given, Weight weight) {
     const double value = row.sign * static_cast<double>(given);
     double term = value - (Turns && k >= edges.turn ? edges.right : edges.left);
-    if constexpr (E::kWeighted) {
-      term *= static_cast<double>(weight);
-      width += static_cast<float>(weight);
-    }
+    if constexpr (E::kWeighted) term *= static_cast<double>(weight);
     if (Turns && k == edges.turn) height = edges.corner;
     visit(k, previous < value, height);
     size += fabsf(static_cast<float>(term));
@@ -117,8 +116,8 @@ __device__ float walk_pairs(const SparseTile<E, Tiles>& tile, const TileEdges<E>
       take(k, row.values[k], weight);
     }
   }
-  const double slope = fmax(fabs(edges.left), Turns ? fabs(edges.right) : 0.0);
-  return height_error(tile.chunk, size, slope * static_cast<double>(width));
+  // A sum, so that a NaN stays one.
+  return height_error(tile.chunk, size, fabs(edges.left) + (Turns ? fabs(edges.right) : 0.0));
 }
 
 // The lowest point of a tile over a straight polyline where the values rise, or -1 where none can be a

@@ -11,6 +11,7 @@
 #include "emulator/simt.hpp"
 #include "support/case_file.hpp"
 #include "support/random.hpp"
+#include "support/row_zoo.hpp"
 
 namespace isofold_test {
 namespace {
@@ -116,6 +117,26 @@ TEST_F(Fits, WeightsWhoseSumsOverflow) {
       row.weights = {DataType::float64, weights};
       EXPECT_TRUE(same_fit(row, fit_on_device(row, type), fit_on_cpu(row, type)));
     }
+  }
+}
+
+// Light elements beside a weight that takes nearly all bits of any sum: what their abscissae are off by.
+TEST_F(Fits, LightWeightsBesideHeavyOnes) {
+  Random random(19);
+  for (int run = 0; run < 1500; ++run) {
+    const std::int64_t length = run % 100 == 0 ? 9001 : random.between(129, 1500);
+    ZooRow zoo;
+    zoo.values_type = run % 2 == 0 ? DataType::float32 : DataType::float64;
+    zoo.weights_type = run % 3 == 0 ? DataType::float32 : DataType::float64;
+    find_family("anchored")->fill(random, length, zoo);
+    FitCase row;
+    row.name = "anchored, run " + std::to_string(run);
+    row.values = {zoo.values_type, zoo.values};
+    std::vector<double> weights;
+    for (const double w : zoo.weights) weights.push_back(quantize(zoo.weights_type, w));
+    row.weights = {zoo.weights_type, weights};
+    row.increasing = random.chance(0.7);
+    EXPECT_TRUE(fits_agree(row));
   }
 }
 

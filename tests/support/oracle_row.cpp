@@ -1,5 +1,7 @@
 #include "support/oracle_row.hpp"
 
+#include <cmath>
+
 namespace isofold_test {
 
 std::uint64_t clip_fit(DataType type, std::uint64_t fit, double lower_bound, double upper_bound) {
@@ -17,7 +19,8 @@ bool is_clipped(DataType type, std::uint64_t fit, double lower_bound, double upp
 
 std::uint64_t weight_gradient(DataType type, double y, double mean, double slope) {
   const double difference = y - mean;
-  return encode(type, difference * slope);
+  if (!std::isinf(difference)) return encode(type, difference * slope);
+  return encode(type, 2.0 * ((0.5 * y - 0.5 * mean) * slope));
 }
 
 }  // namespace isofold_test

@@ -45,7 +45,7 @@ struct OracleAnswer {
 // True when the rounded fit lies strictly outside the rounded bounds, where no gradient passes.
 [[nodiscard]] bool is_clipped(DataType type, std::uint64_t fit, double lower_bound, double upper_bound);
 
-// (y - mean) * slope in float64, rounded to the type.
+// (y - mean) * slope in float64, in halves where y - mean is beyond it, rounded to the type.
 [[nodiscard]] std::uint64_t weight_gradient(DataType type, double y, double mean, double slope);
 
 }  // namespace isofold_test

@@ -301,6 +301,30 @@ void half_and_half(Random& random, std::int64_t n, ZooRow& row) {
   });
 }
 
+// Nearly level stairs of light weights, held by one or two heavy ones: the light elements' abscissae are lost
+// in the last bits of sums of weights, and their heights over any chord in the chord's own error.
+void anchored(Random& random, std::int64_t n, ZooRow& row) {
+  const auto steps = random.between(1, 9);
+  const double rise = std::ldexp(1.0, -static_cast<int>(random.below(precision(row))));
+  const double jitter = random.chance(0.5) ? 0.0 : rise * random.unit();
+  generate(row, n, [&](std::int64_t i) {
+    return 1.0 + rise * static_cast<double>(i / steps) / static_cast<double>(n) + jitter * random.normal();
+  });
+  const bool weighted = row.weights_type != DataType::none;
+  const bool narrow = row.weights_type == DataType::float16;
+  const double light =
+      std::ldexp(0.5 + 0.5 * random.unit(), -static_cast<int>(random.between(3, narrow ? 9 : 60)));
+  const bool level = random.chance(0.3);
+  row.weights.clear();
+  for (std::int64_t i = 0; weighted && i < n; ++i)
+    row.weights.push_back(level ? light : light * (0.5 + random.unit()));
+  for (std::int64_t heavy = n == 0 ? 0 : random.between(1, 2); heavy > 0; --heavy) {
+    const auto i = static_cast<std::size_t>(random.below(n));
+    row.values[i] = quantize(row.values_type, random.chance(0.5) ? 0.0 : random.normal());
+    if (weighted) row.weights[i] = (1.0 + random.unit()) * (!narrow && random.chance(0.2) ? 0x1p120 : 1.0);
+  }
+}
+
 }  // namespace
 
 const std::vector<Family>& value_families() {
@@ -339,6 +363,7 @@ const std::vector<Family>& value_families() {
       {"bit-budgets", bit_budgets},
       {"blocks-of-ten", blocks_of_ten},
       {"half-and-half", half_and_half},
+      {"anchored", anchored},
   };
   return families;
 }
