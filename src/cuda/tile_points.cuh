@@ -121,11 +121,12 @@ __device__ float walk_pairs(const SparseTile<E, Tiles>& tile, const TileEdges<E>
 }
 
 // The lowest point of a tile over a straight polyline where the values rise, or -1 where none can be a
-// vertex. A NaN is as low as can be.
+// vertex. Heights that are beyond floats say nothing: a NaN is as low as can be, and of infinities the first
+// is taken.
 template <class E, int Tiles>
 __device__ int lowest_of_tile(const SparseTile<E, Tiles>& tile, ChordSlope<E> slope, float gap) {
   int at = -1;
-  float lowest = INFINITY;
+  float lowest = NAN;
   float error;
   const auto visit = [&](int k, bool rises, float height) {
     if (rises && k < tile.count && !(height >= lowest)) {
