@@ -59,8 +59,8 @@ __global__ void __launch_bounds__(32 * kScanWarps, 3) scan_groups(const Plan<E> 
 // Stores a chunk's record and sums for its tree. `count` vertices are listed; 0: the chunk is sorted, and has
 // a mask.
 template <class E>
-__device__ void store_sums(const Plan<E>& plan, std::int64_t id, const SparseChunk<E>& chunk, int last,
-                           int count) {
+__device__ void store_sums(const Plan<E>& plan, std::int64_t id, const SparseChunk<E, kScanTiles>& chunk,
+                           int last, int count) {
   const bool exact = kPlainTiles<E> && chunk.exact;
   plan.chunks[id] = {count, exact ? 1 : 0, count == 0 ? 1 : 0, chunk.error, chunk.weight_error, 0.0};
   plan.ranges[id] = {0, count == 0 ? kMasked : static_cast<std::uint16_t>(count), 0,
@@ -72,8 +72,8 @@ __device__ void store_sums(const Plan<E>& plan, std::int64_t id, const SparseChu
 
 // Finds the exact totals of a rough chunk, and stores them for its first `count` points in order.
 template <class E>
-ISOFOLD_DEVICE_OUT_OF_LINE DoubleDouble store_rough_totals(const SparseChunk<E> chunk, Slot<E>& slot,
-                                                           int count) {
+ISOFOLD_DEVICE_OUT_OF_LINE DoubleDouble store_rough_totals(const SparseChunk<E, kScanTiles> chunk,
+                                                           Slot<E>& slot, int count) {
   const auto& points = chunk.scratch.points;
   int next = -1;  // the lane's next vertex
   int position = -1;
@@ -101,7 +101,8 @@ ISOFOLD_DEVICE_OUT_OF_LINE DoubleDouble store_rough_totals(const SparseChunk<E> 
 
 // Stores the first `count` points in order as the vertices of a chunk, and its sums, for its tree.
 template <class E>
-__device__ void store_sparse_chunk(const Plan<E>& plan, std::int64_t id, SparseChunk<E>& chunk, int count) {
+__device__ void store_sparse_chunk(const Plan<E>& plan, std::int64_t id, SparseChunk<E, kScanTiles>& chunk,
+                                   int count) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const auto& points = chunk.scratch.points;
   Slot<E>& slot = plan.slots[id];
@@ -127,7 +128,8 @@ __device__ void store_sparse_chunk(const Plan<E>& plan, std::int64_t id, SparseC
 
 // Stores a chunk whose values never fall: its vertices are the points where they rise, and its first.
 template <class E>
-__device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const SparseChunk<E>& chunk) {
+__device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id,
+                                   const SparseChunk<E, kScanTiles>& chunk) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   Slot<E>& slot = plan.slots[id];
   const E row = chunk.row.from(chunk.origin);
@@ -174,11 +176,11 @@ __device__ void store_sorted_chunk(const Plan<E>& plan, std::int64_t id, const S
 
 template <class E>
 struct FilterShared {
-  SparseScratch<E> warps[kFilterWarps];
+  SparseScratch<E, kScanTiles> warps[kFilterWarps];
 };
 
-// Blocks of the filter that a multiprocessor of 228 KiB of shared memory holds at once, at 80 registers a
-// thread.
+// Blocks of the filter that a multiprocessor of 228 KiB of shared memory holds at once: five at 96 registers
+// a thread are faster than six at 80.
 template <class Shared>
 inline constexpr int kFilterResident =
     std::max<int>(1, std::min<int>(5, 227 * 1024 / (sizeof(Shared) + 1024)));
@@ -198,7 +200,7 @@ __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilterShare
   const std::int64_t origin = number * kLongChunk;
   const std::int64_t left = place.row.length - origin;
   const int length = static_cast<int>(left < kLongChunk ? left : kLongChunk);
-  SparseChunk<E> chunk{scratch, plan.elements.from(place.row.begin), origin, length, {}};
+  SparseChunk<E, kScanTiles> chunk{scratch, plan.elements.from(place.row.begin), origin, length, {}};
   // All loads are in flight before any is stored.
   TileScan<E> scanned[kGroups];
 #pragma unroll

@@ -41,7 +41,8 @@ Plan<Elements<V, W>> plan_for(const IsotonicProblem& problem, const IsotonicFit&
   plan.row_length = problem.rows.length;
   plan.offsets = problem.rows.offsets;
   plan.total = problem.rows.total();
-  plan.lane_rows = kPlainTiles<E> && type == DataType::float32 ? 1 : 0;
+  // Lanes round to the values' type or to float32.
+  plan.lane_rows = !E::kWeighted && (type == problem.values.type || type == DataType::float32) ? 1 : 0;
   return plan;
 }
 

@@ -30,7 +30,7 @@ template <class E>
 std::int64_t shared_bytes() {
   return std::max({sizeof(RowShared<E, 1>), sizeof(RowShared<E, 4>), sizeof(RowShared<E, 32>),
                    sizeof(RowShared<E, kBlock>), sizeof(LongShared<E>), sizeof(WriteShared<E>),
-                   sizeof(ScanShared<E>), sizeof(FilteredRowShared<E>)});
+                   sizeof(ScanShared<E>), sizeof(FilteredRowShared<E, kScanTiles>)});
 }
 
 inline cudaError_t count_multiprocessors(int* multiprocessors) {
@@ -50,15 +50,23 @@ cudaError_t launch_short_rows(const Plan<E>& plan, int row_class, cudaStream_t s
   using Shared = RowShared<E, Size>;
   if (const cudaError_t error = prepare<Shared>(fit_short_rows<E, Size>); error != cudaSuccess) return error;
   if constexpr (Size >= 32) {
-    using Filtered = FilteredRowShared<E>;
-    if (const cudaError_t error = prepare<Filtered>(filter_rows<E>); error != cudaSuccess) return error;
-    start_kernel(filter_rows<E>, blocks_for(rows, kFilterWarps), 32 * kFilterWarps, sizeof(Filtered), stream,
-                 plan, row_class);
-  } else if constexpr (kPlainTiles<E>) {
+    using Filtered = FilteredRowShared<E, Size>;
+    if (const cudaError_t error = prepare<Filtered>(filter_rows<E, Size>); error != cudaSuccess) return error;
+    start_kernel(filter_rows<E, Size>, blocks_for(rows, kFilterWarps), 32 * kFilterWarps, sizeof(Filtered),
+                 stream, plan, row_class);
+  } else if constexpr (!E::kWeighted) {
     if (plan.lane_rows != 0) {
       const int longest = plan.offsets != nullptr ? Size * kTile : static_cast<int>(plan.row_length);
+      const int bytes = kLaneRowWarps * lane_warp_bytes<typename E::Value>(longest);
+      // Always the same, whatever the class: to change a kernel's attribute may wait for the device.
+      constexpr int kMost = kLaneRowWarps * lane_warp_bytes<typename E::Value>(kLongestLaneRow);
+      if (const cudaError_t error =
+              cudaFuncSetAttribute(fit_lane_rows<E>, cudaFuncAttributeMaxDynamicSharedMemorySize, kMost);
+          error != cudaSuccess) {
+        return error;
+      }
       start_kernel(fit_lane_rows<E>, blocks_for(rows, 32 * kLaneRowWarps), 32 * kLaneRowWarps,
-                   kLaneRowWarps * lane_warp_bytes(longest), stream, plan, row_class, longest);
+                   static_cast<std::size_t>(bytes), stream, plan, row_class, longest);
     }
   }
   unsigned blocks = blocks_for(rows, kBlock / Size);

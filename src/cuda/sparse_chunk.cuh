@@ -2,6 +2,7 @@
 // and what is known of the numbers.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "cuda/exact_totals.cuh"
@@ -28,23 +29,31 @@ struct alignas(16) SparsePoints {
   std::uint16_t order[kSparsePoints];
 };
 
-// Shared memory of a warp that filters.
 template <class E>
+using ChordSlope = std::conditional_t<kPlainTiles<E>, float, double>;
+
+// A tile's floats in shared memory, with a slot of padding: lanes that read a tile each meet different banks.
+inline constexpr int kWindowStride = kTile + 1;
+
+// Shared memory of a warp that filters.
+template <class E, int Tiles>
 struct alignas(16) SparseScratch {
-  static constexpr int kSums = kScanTiles + kScanTiles / 8;
+  static constexpr int kSums = Tiles + Tiles / 8;
   using Low = typename SparsePoints<E>::Low;
-  using Slope = std::conditional_t<kPlainTiles<E>, float, double>;
-  double total_high[kSums];  // of the tile, later before it
+  using Slope = ChordSlope<E>;
+  // Of the tile, later before it; at last values of edges.
+  double total_high[std::max(kSums, kSparsePoints)];
   double weight_high[E::kWeighted ? kSums : 1];
   double weight_low[E::kWeighted ? kSums : 1];
   Low total_low[kSums];
   Slope left_slope[32];  // over the tiles before and after the vertex of a lane's tiles
   Slope right_slope[32];
-  float depth[kScanTiles];         // later the gap between tile start and polyline
-  std::uint8_t alive[kScanTiles];  // tiles that may hold vertices
-  std::uint8_t vertex[32];         // the first of the lane's tiles under the right edge
-  bool unsure;                     // a turn could not be decided (rough chunks only)
+  float depth[Tiles];         // later the gap between tile start and polyline
+  std::uint8_t alive[Tiles];  // tiles that may hold vertices
+  std::uint8_t vertex[32];    // the first of the lane's tiles under the right edge
+  bool unsure;                // a turn could not be decided (rough chunks only)
   SparsePoints<E> points;
+  alignas(16) float window[kPlainTiles<E> ? 32 * kWindowStride : 1];  // tiles, a lane each
 
   __device__ void set_tile(int number, const TileScan<E>& tile) {
     total_high[padded(number)] = tile.total.high;
@@ -55,12 +64,20 @@ struct alignas(16) SparseScratch {
     }
     depth[number] = tile.depth;
   }
+  // The coarse polyline's slope over a tile.
+  template <class Chunk>
+  __device__ Slope slope_over(const Chunk& chunk, int tile) const {
+    const int lane = tile / chunk.tiles_a_lane();
+    return tile - lane * chunk.tiles_a_lane() < vertex[lane] ? left_slope[lane] : right_slope[lane];
+  }
+  // A tile's points that can be vertices, once nobody asks for gaps.
+  __device__ std::uint32_t* chosen() { return reinterpret_cast<std::uint32_t*>(depth); }
 };
 
 // A chunk between its scan and its hull, as one warp sees it.
-template <class E>
+template <class E, int Tiles>
 struct SparseChunk {
-  SparseScratch<E>& scratch;
+  SparseScratch<E, Tiles>& scratch;
   E row;
   std::int64_t origin;
   int length;
@@ -73,7 +90,10 @@ struct SparseChunk {
   double weight_error = 0.0;
 
   __device__ int tiles() const { return (length + kTile - 1) / kTile; }
-  __device__ int tiles_a_lane() const { return (tiles() + 31) / 32; }
+  __device__ int tiles_a_lane() const {
+    if constexpr (Tiles == 32) return 1;
+    return (tiles() + 31) / 32;
+  }
   __device__ DoubleDouble total_before(int tile) const {
     return {scratch.total_high[padded(tile)], scratch.total_low[padded(tile)]};
   }
@@ -135,9 +155,9 @@ __device__ bool sums_known(const ScanFacts& facts) {
 // and pairs of them are, but in rough chunks: there a tile's sum, and one inside it, is off by at most 32 u
 // times its magnitudes, and a low part in a float by 2^-77 of the whole; 2^-47 M is more than all that
 // together.
-template <class E>
-__device__ void sum_before_tiles(SparseChunk<E>& chunk) {
-  constexpr int kALane = kScanTiles / 32;
+template <class E, int Tiles>
+__device__ void sum_before_tiles(SparseChunk<E, Tiles>& chunk) {
+  constexpr int kALane = Tiles / 32;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int tiles = chunk.tiles();
   const int a_lane = chunk.tiles_a_lane();
@@ -205,8 +225,8 @@ __device__ bool worth_filtering(const ScanFacts& facts, int length) {
 }
 
 // Whether the values do not fall from any group of a chunk to the next.
-template <class E>
-__device__ bool groups_join(const SparseChunk<E>& chunk) {
+template <class E, int Tiles>
+__device__ bool groups_join(const SparseChunk<E, Tiles>& chunk) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::int64_t next = chunk.origin + (lane + 1) * kGroup;
   const bool between = (lane + 1) * kGroup < chunk.length;

@@ -12,8 +12,9 @@
 namespace isofold::cuda {
 
 // The value of the edge between two listed points, before sign and bounds.
-template <class E>
-__device__ double sparse_edge_value(const SparseChunk<E>& chunk, const Output& output, int from, int to) {
+template <class E, int Tiles>
+__device__ double sparse_edge_value(const SparseChunk<E, Tiles>& chunk, const Output& output, int from,
+                                    int to) {
   const auto& points = chunk.scratch.points;
   const int a = points.position[from];
   const int b = points.position[to];
@@ -30,8 +31,8 @@ __device__ double sparse_edge_value(const SparseChunk<E>& chunk, const Output& o
 
 // Writes a row's fit from its first `count` points in order and its end. `base`: its first element in the
 // batch.
-template <class E>
-__device__ void write_sparse_row(const SparseChunk<E>& chunk, const Output& output, std::int64_t base,
+template <class E, int Tiles>
+__device__ void write_sparse_row(const SparseChunk<E, Tiles>& chunk, const Output& output, std::int64_t base,
                                  int count) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   auto& scratch = chunk.scratch;
@@ -83,29 +84,30 @@ __device__ void write_sorted_row(const E& row, const Output& output, std::int64_
   });
 }
 
-// The stage lies where the points will.
-template <class E>
+// The stage lies where the window or, of other types, the points will.
+template <class E, int Tiles>
 struct RowScratch {
-  SparseScratch<E> sparse;
-  static constexpr std::size_t kMore = sizeof(Stage<E>) > sizeof(SparsePoints<E>)
-                                           ? sizeof(Stage<E>) - sizeof(SparsePoints<E>)
-                                           : 16;
-  unsigned char more[kMore];
+  SparseScratch<E, Tiles> sparse;
+  static constexpr std::size_t kRoom = sizeof(sparse.window) + (kPlainTiles<E> ? 0 : sizeof(SparsePoints<E>));
+  unsigned char more[sizeof(Stage<E>) > kRoom ? sizeof(Stage<E>) - kRoom : 16];
 
-  __device__ Stage<E>& stage() { return *reinterpret_cast<Stage<E>*>(&sparse.points); }
+  __device__ Stage<E>& stage() {
+    if constexpr (kPlainTiles<E>) return *reinterpret_cast<Stage<E>*>(sparse.window);
+    return *reinterpret_cast<Stage<E>*>(&sparse.points);
+  }
 };
-template <class E>
+template <class E, int Tiles>
 struct FilteredRowShared {
-  RowScratch<E> warps[kFilterWarps];
+  RowScratch<E, Tiles> warps[kFilterWarps];
 };
 
 // A warp a row; `row_class` as in short_rows.cuh.
-template <class E>
-__global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilteredRowShared<E>>)
+template <class E, int Tiles>
+__global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilteredRowShared<E, Tiles>>)
     filter_rows(const Plan<E> plan, int row_class) {
   begin_kernel();
   unsigned char* memory = dynamic_shared();
-  auto& scratch = reinterpret_cast<FilteredRowShared<E>*>(memory)->warps[threadIdx.x / 32];
+  auto& scratch = reinterpret_cast<FilteredRowShared<E, Tiles>*>(memory)->warps[threadIdx.x / 32];
   const int lane = static_cast<int>(threadIdx.x) % 32;
   std::int64_t number = static_cast<std::int64_t>(blockIdx.x) * kFilterWarps + threadIdx.x / 32;
   std::int64_t begin;
@@ -120,7 +122,7 @@ __global__ void __launch_bounds__(32 * kFilterWarps, kFilterResident<FilteredRow
     begin = plan.offsets[number];
     length = static_cast<int>(plan.offsets[number + 1] - begin);
   }
-  SparseChunk<E> chunk{scratch.sparse, plan.elements.from(begin), 0, length, {}};
+  SparseChunk<E, Tiles> chunk{scratch.sparse, plan.elements.from(begin), 0, length, {}};
   auto& stage = scratch.stage();
   stage_elements(stage, chunk.row, 0, length);
 #pragma unroll 1

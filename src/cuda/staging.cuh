@@ -43,13 +43,26 @@ __device__ void stage_group(T* to, const T* from, int count) {
   }
 }
 
-// Four neighbouring elements of a lane's tile.
-__device__ inline void read_four(const float* staged, int row, int k, float (&out)[4]) {
-  const float4 four = *reinterpret_cast<const float4*>(staged + swizzled<float>(row, k));
+// Four neighbouring elements, aligned to 16 bytes.
+__device__ inline void load_four(const float* from, float (&out)[4]) {
+  const float4 four = *reinterpret_cast<const float4*>(from);
   out[0] = four.x;
   out[1] = four.y;
   out[2] = four.z;
   out[3] = four.w;
+}
+__device__ inline void load_four(const double* from, double (&out)[4]) {
+  const double2 low = *reinterpret_cast<const double2*>(from);
+  const double2 high = *reinterpret_cast<const double2*>(from + 2);
+  out[0] = low.x;
+  out[1] = low.y;
+  out[2] = high.x;
+  out[3] = high.y;
+}
+
+// Four neighbouring elements of a lane's tile.
+__device__ inline void read_four(const float* staged, int row, int k, float (&out)[4]) {
+  load_four(staged + swizzled<float>(row, k), out);
 }
 __device__ inline void read_four(const double* staged, int row, int k, double (&out)[4]) {
   const double2 low = *reinterpret_cast<const double2*>(staged + swizzled<double>(row, k));

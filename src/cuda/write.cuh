@@ -49,26 +49,62 @@ struct alignas(4 * sizeof(T)) Four {
   T of[4];
 };
 
-// Writes element after element what `four_at(i, four)` says of four of one tile, four a thread where the
-// memory allows.
+template <class T>
+__device__ T from_lane_above(T x) {
+  if constexpr (sizeof(T) < 4) return static_cast<T>(__shfl_down_sync(0xffffffffU, static_cast<int>(x), 1));
+  return __shfl_down_sync(0xffffffffU, x, 1);
+}
+
+// Writes element after element what `four_at(i, four)` says of four of one tile, four a thread. Where memory
+// is not aligned to fours, a lane shifts its four and the next lane's, the last lane's being there for that
+// alone.
 template <int Size, class T, class FourAt>
 __device__ void write_fours(T* to, int length, FourAt four_at) {
-  int i = 4 * Team<Size>::rank();
-  if (reinterpret_cast<std::uintptr_t>(to) % sizeof(Four<T>) == 0) {
+  const int rank = Team<Size>::rank();
+  const auto skew = static_cast<int>(reinterpret_cast<std::uintptr_t>(to) % sizeof(Four<T>) / sizeof(T));
+  const auto at = [&](int i) {
+    Four<T> four;
+    four_at(i / 4 * 4, four.of);
+    return i % 4 < 2 ? (i % 4 == 0 ? four.of[0] : four.of[1]) : (i % 4 == 2 ? four.of[2] : four.of[3]);
+  };
+  if (skew == 0) {
 #pragma unroll 2
-    for (; i + 4 <= length; i += 4 * Size) {
+    for (int i = 4 * rank; i + 4 <= length; i += 4 * Size) {
       Four<T> four;
       four_at(i, four.of);
       *reinterpret_cast<Four<T>*>(to + i) = four;
     }
-    i = length / 4 * 4 + Team<Size>::rank();
-  } else {
-    i = Team<Size>::rank();
+    if (const int i = length / 4 * 4 + rank; i < length) to[i] = at(i);
+    return;
   }
-  for (; i < length; i += Size) {
-    Four<T> four;
-    four_at(i / 4 * 4, four.of);
-    to[i] = four.of[i % 4];
+  const int lead = 4 - skew;  // elements before the first aligned four
+  if (rank < min(lead, length)) to[rank] = at(rank);
+  constexpr int kWindow = 4 * 31;
+  const int lane = rank % 32;
+#pragma unroll 1
+  for (int first = rank / 32 * kWindow; first + lead < length; first += Size / 32 * kWindow) {
+    const int i = first + 4 * lane;
+    Four<T> own{};
+    if (i < length) four_at(i, own.of);
+    const T next[3] = {from_lane_above(own.of[0]), from_lane_above(own.of[1]), from_lane_above(own.of[2])};
+    Four<T> out;
+    if (lead == 1) {
+      out = {{own.of[1], own.of[2], own.of[3], next[0]}};
+    } else if (lead == 2) {
+      out = {{own.of[2], own.of[3], next[0], next[1]}};
+    } else {
+      out = {{own.of[3], next[0], next[1], next[2]}};
+    }
+    const int begin = i + lead;
+    if (lane == 31 || begin >= length) continue;
+    if (begin + 4 <= length) {
+      *reinterpret_cast<Four<T>*>(to + begin) = out;
+    } else {
+#pragma unroll
+      for (int j = 0; j < 3; ++j) {
+        if (begin + j < length) to[begin + j] = out.of[j];
+      }
+    }
   }
 }
 

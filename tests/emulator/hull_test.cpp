@@ -220,15 +220,15 @@ struct Filtered {
   std::vector<int> hull;                  // empty: too many candidates
 };
 
-template <class E>
+template <class E, int Tiles>
 Filtered filter(const E& row, int length) {
   Filtered result;
   result.candidates.resize(static_cast<std::size_t>((length + kTile - 1) / kTile));
-  const auto scratch = std::make_unique<SparseScratch<E>>();
+  const auto scratch = std::make_unique<SparseScratch<E, Tiles>>();
   const auto stage = std::make_unique<Stage<E>>();
   const auto scan = [&] {
     const int lane = static_cast<int>(threadIdx.x);
-    SparseChunk<E> chunk{*scratch, row, 0, length, {}};
+    SparseChunk<E, Tiles> chunk{*scratch, row, 0, length, {}};
     stage_elements(*stage, row, 0, length);
     for (int first = 0; first < length; first += kGroup) {
       ScanFacts facts;
@@ -243,21 +243,22 @@ Filtered filter(const E& row, int length) {
     return chunk;
   };
   simt::launch(1, 32, [&] {
-    SparseChunk<E> chunk = scan();
+    SparseChunk<E, Tiles> chunk = scan();
     if (!worth_filtering<E>(chunk.facts, length)) return;
     result.worth = true;
     chunk.exact = kPlainTiles<E> && isofold::exact_as_double(chunk.facts.magnitude, chunk.facts.unit);
     sum_before_tiles(chunk);
-    const int alive = list_alive_tiles(chunk);
+    int alive = list_alive_tiles(chunk);
+    const int corners = find_corners(chunk, alive);
+    alive = choose_points(chunk, alive, corners);
     for (int i = static_cast<int>(threadIdx.x); i < alive; i += 32) {
       const int tile = scratch->alive[i];
-      const TileElements<E> elements(row, tile * kTile, std::min(kTile, length - tile * kTile));
-      result.candidates[static_cast<std::size_t>(tile)] = points_of_tile(chunk, tile, elements);
+      result.candidates[static_cast<std::size_t>(tile)] = scratch->chosen()[tile];
     }
   });
   if (!result.worth) return result;
   simt::launch(1, 32, [&] {
-    SparseChunk<E> chunk = scan();
+    SparseChunk<E, Tiles> chunk = scan();
     const int count = find_sparse_hull(chunk);
     if (threadIdx.x != 5) return;
     for (int i = 0; i < count; ++i) {
@@ -327,7 +328,9 @@ void check_filter(std::uint64_t seed, int runs, int at_least) {
     E elements{reinterpret_cast<const V*>(row.values.bytes.data()), nullptr, row.increasing ? 1.0 : -1.0};
     if constexpr (E::kWeighted) elements.weights = reinterpret_cast<const W*>(row.weights.bytes.data());
     simt::shuffle_threads(static_cast<std::uint64_t>(run % 3));
-    const Filtered result = filter(elements, static_cast<int>(length));
+    const Filtered result = length <= 1024 && run % 2 == 0
+                                ? filter<E, 32>(elements, static_cast<int>(length))
+                                : filter<E, kScanTiles>(elements, static_cast<int>(length));
     if (!result.worth) continue;
     ++filtered;
     const std::vector<std::uint8_t> starts = fit_on_cpu(row, kType).starts;

@@ -178,34 +178,70 @@ TEST(Units, OfAWarpOfFloats) {
   }
 }
 
-// One lane's pooling, in the places of the values.
-TEST(LaneRows, PoolAsTheCpuDoes) {
-  Random random(9);
+// One lane's pooling, in the places of the values; how many of the rows its sums could hold.
+template <class V, class Sums>
+int pool_as_the_cpu_does(std::uint64_t seed, DataType out) {
+  constexpr DataType kType = sizeof(V) == 4 ? DataType::float32 : DataType::float64;
+  Random random(seed);
   const auto& families = value_families();
   int pooled = 0;
   for (int run = 0; run < 3000; ++run) {
     const std::int64_t length = random.between(1, 128);
     ZooRow zoo;
-    zoo.values_type = DataType::float32;
+    zoo.values_type = kType;
     families[static_cast<std::size_t>(random.below(static_cast<std::int64_t>(families.size())))].fill(
         random, length, zoo);
     FitCase row;
     row.name = "lane row " + std::to_string(run);
-    row.values = {DataType::float32, std::vector<double>(zoo.values.begin(), zoo.values.end())};
+    row.values = {kType, std::vector<double>(zoo.values.begin(), zoo.values.end())};
     row.increasing = random.chance(0.5);
-    std::vector<float> values(zoo.values.begin(), zoo.values.end());
+    std::vector<V> values(zoo.values.begin(), zoo.values.end());
     std::vector<std::uint8_t> stack(values.size());
-    const LaneRow lane{values.data(), stack.data(), static_cast<int>(length), row.increasing ? 1.0F : -1.0F};
-    if (!exact_row(lane)) continue;
-    ++pooled;
+    const LaneRow<V> lane{values.data(), stack.data(), static_cast<int>(length),
+                          static_cast<V>(row.increasing ? 1 : -1)};
     isofold::cuda::Output output{};
     output.lower = -INFINITY;
     output.upper = INFINITY;
-    spread_blocks(lane, output, pool_row(lane));
-    const Fit found{{DataType::float32, std::vector<double>(values.begin(), values.end())}, stack};
-    EXPECT_TRUE(same_fit(row, found, fit_on_cpu(row, DataType::float32)));
+    output.to_float32 = out == DataType::float32 ? 1 : 0;
+    if (!fit_row<Sums>(lane, output)) continue;
+    ++pooled;
+    const Fit found{{out, std::vector<double>(values.begin(), values.end())}, stack};
+    EXPECT_TRUE(same_fit(row, found, fit_on_cpu(row, out)));
   }
-  EXPECT_GT(pooled, 1000);
+  return pooled;
+}
+
+TEST(LaneRows, PoolAsTheCpuDoes) {
+  EXPECT_GT((pool_as_the_cpu_does<float, PlainLaneSums>(9, DataType::float32)), 1000);
+  EXPECT_GT((pool_as_the_cpu_does<float, PairLaneSums<float>>(10, DataType::float32)), 2000);
+  EXPECT_GT((pool_as_the_cpu_does<double, PairLaneSums<double>>(11, DataType::float64)), 2000);
+  EXPECT_GT((pool_as_the_cpu_does<double, PairLaneSums<double>>(12, DataType::float32)), 2000);
+}
+
+// Means that differ from each other in the last of a hundred bits, and not at all.
+TEST(LaneRows, PairsAreComparedExactly) {
+  Random random(13);
+  using isofold::DoubleDouble;
+  using Sums = PairLaneSums<double>;
+  int equal = 0;
+  for (int run = 0; run < 40000; ++run) {
+    const auto width = static_cast<int>(random.between(1, 64));
+    const auto other_width = static_cast<int>(random.between(1, 64));
+    // mean * width in pairs, on a grid of 2^-90 around numbers below 2^8.
+    const double mean = std::ldexp(static_cast<double>(random.between(-(1LL << 40), 1LL << 40)), -33);
+    const double fine = std::ldexp(static_cast<double>(random.between(-(1LL << 30), 1LL << 30)), -90);
+    const auto sum_of = [&](int count, double nudge) {
+      return (DoubleDouble{mean * count, 0.0} + fine * count) + nudge;
+    };
+    const double nudge = run % 3 == 0 ? 0.0 : std::ldexp(random.sign(), -90);
+    const DoubleDouble sum = sum_of(width, nudge);
+    const DoubleDouble other = sum_of(other_width, 0.0);
+    const mpq_class left = (mpq_class(sum.high) + mpq_class(sum.low)) / width;
+    const mpq_class right = (mpq_class(other.high) + mpq_class(other.low)) / other_width;
+    equal += left == right ? 1 : 0;
+    EXPECT_EQ(Sums::above(sum, width, other, other_width), left > right);
+  }
+  EXPECT_GT(equal, 10000);
 }
 
 // Near midpoints too, where a product with a reciprocal cannot tell.
@@ -229,11 +265,21 @@ TEST(LaneRows, MeansAreRoundedOnce) {
 TEST(LaneRows, LeaveWhatIsNotExactToOthers) {
   std::vector<float> values{1.0F, 0x1p-60F, 2.0F};
   std::vector<std::uint8_t> stack(3);
-  EXPECT_FALSE(exact_row({values.data(), stack.data(), 3, 1.0F}));
-  EXPECT_TRUE(exact_row({values.data(), stack.data(), 1, 1.0F}));
+  const auto plain = [&](int length) {
+    return PlainLaneSums::hold({values.data(), stack.data(), length, 1.0F});
+  };
+  const auto pairs = [&](int length) {
+    return PairLaneSums<float>::hold({values.data(), stack.data(), length, 1.0F});
+  };
+  EXPECT_FALSE(plain(3));
+  EXPECT_TRUE(pairs(3));
+  EXPECT_TRUE(plain(1));
+  values[1] = 0x1p-110F;
+  EXPECT_FALSE(pairs(3));
   for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
     values = {1.0F, bad, 2.0F};
-    EXPECT_FALSE(exact_row({values.data(), stack.data(), 3, 1.0F}));
+    EXPECT_FALSE(plain(3));
+    EXPECT_FALSE(pairs(3));
   }
 }
 
