@@ -6,4 +6,5 @@
 #include "isofold/interpolation.hpp"
 #include "isofold/isotonic.hpp"
 #include "isofold/rows.hpp"
+#include "isofold/segmented.hpp"
 #include "isofold/status.hpp"
