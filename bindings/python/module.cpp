@@ -7,6 +7,7 @@ NB_MODULE(_native, module) {
   isofold::python::bind_isotonic(module);
   isofold::python::bind_device_arrays(module);
   isofold::python::bind_interpolation(module);
+  isofold::python::bind_segmented(module);
   isofold::python::bind_float_environment(module);
   isofold::python::bind_xla(module);
 }

@@ -1,4 +1,4 @@
-"""Isotonic regression and calibration: the exact real answer, rounded once.
+"""Isotonic regression, calibration, sums and dots of segments: the exact real answer, rounded once.
 
 ``import isofold`` loads NumPy and nothing else; ``isofold.sklearn``, ``isofold.compat`` and
 ``isofold.calibration`` are loaded when first used.
@@ -10,8 +10,18 @@ import importlib
 from typing import Any
 
 from isofold.isotonic import IsotonicResult, isotonic_gradient, isotonic_regression
+from isofold.segmented import segment_dot, segment_dots, segment_norm, segment_sum
 
-__all__ = ["IsotonicResult", "__version__", "isotonic_gradient", "isotonic_regression"]
+__all__ = [
+    "IsotonicResult",
+    "__version__",
+    "isotonic_gradient",
+    "isotonic_regression",
+    "segment_dot",
+    "segment_dots",
+    "segment_norm",
+    "segment_sum",
+]
 
 __version__: str
 

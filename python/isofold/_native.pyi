@@ -83,6 +83,30 @@ def interpolate_curves(
 ) -> _Floats:
     """Curves end to end, each point on the one it names; otherwise as interpolate."""
 
+def segment_reductions(
+    reductions: list[tuple[str, _Floats, _Floats | None, str]],
+    offsets: NDArray[np.int64] | None,
+    row_length: int | None,
+    total: int,
+    threads: int,
+    backend: Literal["cpu", "reference"] = "cpu",
+) -> list[_Floats]:
+    """The values of each reduction (sum, dot or norm; a; b or None; dtype), one a segment."""
+
+def segment_reductions_on_device(
+    device: int,
+    reductions: list[tuple[str, object, object | None, object]],
+    offsets: object | None,
+    row_length: int | None,
+    total: int,
+    scratch: object | None,
+    stream: int,
+) -> None:
+    """Enqueues reductions (sum, dot or norm; a; b or None; out) of capsules on the stream."""
+
+def segment_scratch_bytes(count: int, total: int, rows: int, ragged: bool) -> int:
+    """What segment_reductions_on_device takes as scratch."""
+
 class DefaultFloatEnvironment:
     """Within it this thread rounds to nearest and keeps subnormals."""
 
