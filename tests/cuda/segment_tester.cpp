@@ -1,12 +1,14 @@
-// Segment reductions on the GPU against the CPU, bit by bit.
+// Segment reductions and conjugate gradients on the GPU against the CPU, bit by bit.
 //
 //   segment_tester [--batches N] [--longest L] [--seed S] [--streams 0]
 #include <cuda_runtime.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
 
+#include "cuda/cg_checks.hpp"
 #include "cuda/segment_call.hpp"
 #include "cuda/segment_checks.hpp"
 
@@ -95,6 +97,7 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   int failed = check_bad_segment_offsets() + check_segment_places();
   if (streams) failed += check_streams();
+  failed += check_conjugate_gradients(std::min<std::int64_t>(longest, 111580), seed);
   failed += check_segment_batches(batches, seed) + check_long_segments(longest, seed);
   std::printf(failed == 0 ? "PASS: GPU and CPU agree bit by bit\n" : "FAIL: %d disagreements\n", failed);
   return failed == 0 ? 0 : 1;
