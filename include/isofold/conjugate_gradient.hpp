@@ -15,7 +15,7 @@
 namespace isofold {
 
 enum class CgStatus : std::uint8_t {
-  running,                    // not seen when a call is over
+  running,                    // only where a callback ended the call
   converged,                  // the true residual is within the tolerance
   max_iterations,             //
   indefinite_operator,        // p . A p <= 0

@@ -9,12 +9,17 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from isofold.conjugate_gradient import CGResult, CGSolver, CGStatus, cg
 from isofold.isotonic import IsotonicResult, isotonic_gradient, isotonic_regression
 from isofold.segmented import segment_dot, segment_dots, segment_norm, segment_sum
 
 __all__ = [
+    "CGResult",
+    "CGSolver",
+    "CGStatus",
     "IsotonicResult",
     "__version__",
+    "cg",
     "isotonic_gradient",
     "isotonic_regression",
     "segment_dot",
@@ -25,7 +30,7 @@ __all__ = [
 
 __version__: str
 
-_SUBMODULES = frozenset({"calibration", "compat", "sklearn"})
+_SUBMODULES = frozenset({"calibration", "compat", "linear_maps", "sklearn"})
 
 
 def __getattr__(name: str) -> Any:

@@ -6,12 +6,16 @@ Fits, their first gradient, sums, dots and norms are the exact real value, round
 
 from __future__ import annotations
 
+from isofold.torch.conjugate_gradient import CGResult, CGSolver, cg
 from isofold.torch.isotonic import blocks, isotonic_regression
 from isofold.torch.segmented import segment_dot, segment_dots, segment_norm, segment_sum
 from isofold.torch.soft import soft_rank, soft_sort, soft_topk
 
 __all__ = [
+    "CGResult",
+    "CGSolver",
     "blocks",
+    "cg",
     "isotonic_regression",
     "segment_dot",
     "segment_dots",
