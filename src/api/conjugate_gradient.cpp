@@ -119,11 +119,11 @@ class Passes {
 
 class Solve {
  public:
-  Solve(const CgProblem& problem, const CgState& state, const Executor& executor, Executor reducer)
+  Solve(const CgProblem& problem, const CgState& state, const Executor& executor, const Executor& reducer)
       : problem_(problem),
         state_(state),
         executor_(executor),
-        reducer_(std::move(reducer)),
+        reducer_(reducer),
         passes_(state, executor) {}
 
   [[nodiscard]] Status run() {
