@@ -253,7 +253,8 @@ std::int64_t scratch_bytes(std::int64_t total, std::int64_t rows, bool ragged, b
 
 void bind_conjugate_gradient(nb::module_& module) {
   using namespace nb::literals;
-  nb::class_<NativeMap>(module, "LinearMap", "A built-in linear map; it keeps the arrays that it reads.");
+  nb::class_<NativeMap>(module, "LinearMap", "A built-in linear map; it keeps the arrays that it reads.")
+      .def_ro("rows", &NativeMap::rows, "The elements of A x.");
   module.def("compressed_map", &compressed, "device"_a, "dtype"_a, "offsets"_a, "indices"_a, "values"_a,
              "columns"_a, "Compressed rows. device -1: host memory.");
   module.def("banded_map", &banded, "device"_a, "dtype"_a, "width"_a, "values"_a, "total"_a,

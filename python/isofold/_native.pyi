@@ -110,6 +110,10 @@ def segment_scratch_bytes(count: int, total: int, rows: int, ragged: bool) -> in
 class LinearMap:
     """A built-in linear map; it keeps the arrays that it reads."""
 
+    @property
+    def rows(self) -> int:
+        """The elements of A x."""
+
 def compressed_map(
     device: int, dtype: str, offsets: object, indices: object, values: object, columns: int
 ) -> LinearMap:

@@ -20,7 +20,7 @@ enum class CgPhase : std::uint8_t {
 };
 
 // Checks of a residual that seemed small and was not, before a system is given up.
-inline constexpr int kMostClaims = 16;
+inline constexpr int kMostClaims = 6;
 
 struct CgSystem {
   double rho = 0.0;  // r . z
