@@ -2,12 +2,12 @@
 
     python bench/segmented/accuracy.py [--trials 10] [--lengths 10500 ...] [--json FILE]
 
-Four segments of one length in float32, a == b, ten seeded trials (seed 1000 trial + length) in two regimes:
-`norm` draws from N(0, 1), `widerange` a random sign and magnitudes log-uniform in [1e-4, 1]. Errors are
-relative to the exact value, the largest of all segments and trials; `half ulps` is isofold's largest error in
-half units of the result's last place: 1 is what rounding once may cost. `batched is alone` says whether a
-segment's bits were the same in the batch as by itself. The other columns are controls of our own
-(reductions.py), and torch's sum where torch is installed.
+Four segments of one length in float32, a == b, ten seeded trials (seed 1000 trial + length) in two
+regimes: `norm` draws from N(0, 1), `widerange` a random sign and magnitudes log-uniform in [1e-4, 1].
+Errors are relative to the exact value, the largest of all segments and trials; `half ulps` is isofold's
+largest error in half units of the result's last place: 1 is what rounding once may cost. `batched is
+alone` says whether a segment's bits were the same in the batch as by itself. The other columns are
+controls of our own (reductions.py), and torch's sum where torch is installed.
 """
 
 from __future__ import annotations

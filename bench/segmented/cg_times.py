@@ -2,11 +2,11 @@
 
     python bench/segmented/cg_times.py [--device cuda] [--systems 1000] [--iterations 100] [--json FILE]
 
-Lengths are log-uniform from 10 to 10,000, matrices second differences with a ridge that makes conditions from
-1e2 to 1e8, float32, Jacobi preconditioner. The control takes the same steps with dots by `index_add_` and
-frozen systems masked, without waiting for the device either. Both run a set number of iterations; times are
-of the call, ended by a synchronisation, medians and quartiles of rounds in a new random order. On CUDA each
-is timed as it is called and as a replayed graph.
+Lengths are log-uniform from 10 to 10,000, matrices second differences with a ridge that makes conditions
+from 1e2 to 1e8, float32, Jacobi preconditioner. The control takes the same steps with dots by
+`index_add_` and frozen systems masked, without waiting for the device either. Both run a set number of
+iterations; times are of the call, ended by a synchronisation, medians and quartiles of rounds in a new
+random order. On CUDA each is timed as it is called and as a replayed graph.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     python bench/segmented/intervention.py [--frames 3188] [--budget 64] [--json FILE]
 
 The system of the report (NVIDIA Warp issue 1700) is not to be had; this one has its form: 35 unknowns a
-frame, 3,188 frames, 111,580 unknowns; J^T J of second differences in time and of twelve random measurements a
-frame, banded by blocks, in float32, preconditioned by its blocks. Four identical copies are solved as a batch,
-and one alone, in the arithmetic of isofold.cg except for the dots. Printed are the true residual after every
-so many iterations, relative to b, and whether the batch and the solitary solve agree to the bit. What is
-claimed is only what is printed: well-behaved systems shrug off a rounded dot.
+frame, 3,188 frames, 111,580 unknowns; J^T J of second differences in time and of twelve random
+measurements a frame, banded by blocks, in float32, preconditioned by its blocks. Four identical copies
+are solved as a batch, and one alone, in the arithmetic of isofold.cg except for the dots. Printed are the
+true residual after every so many iterations, relative to b, and whether the batch and the solitary solve
+agree to the bit. What is claimed is only what is printed: well-behaved systems shrug off a rounded dot.
 """
 
 from __future__ import annotations
