@@ -12,6 +12,7 @@
 
 namespace isofold::cuda {
 
+inline constexpr int kDotBlocks = 6;       // resident on a multiprocessor: what registers are cut for
 inline constexpr int kLaneSegment = 32;    // elements that one lane sums
 inline constexpr int kGroupSegment = 256;  // elements that eight lanes sum
 
@@ -268,7 +269,8 @@ ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t reduce_tile(const DotPlan& plan, int pai
 }
 
 template <class T, int kPairs>
-__global__ void __launch_bounds__(32 * kDotWarps, 3) reduce_chunks(const __grid_constant__ DotPlan plan) {
+__global__ void __launch_bounds__(32 * kDotWarps, kDotBlocks)
+    reduce_chunks(const __grid_constant__ DotPlan plan) {
   begin_kernel();
   auto* all_shared = reinterpret_cast<DotShared<T>*>(dynamic_shared());
   DotShared<T>& shared = all_shared[threadIdx.x / 32];

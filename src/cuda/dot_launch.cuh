@@ -40,7 +40,7 @@ cudaError_t launch_pass(const DotPlan& plan, int multiprocessors, cudaStream_t s
     const unsigned joiners = blocks(plan.chunks, kJoinThreads);
     start_kernel(join_chunks<kJoinThreads>, joiners, kJoinThreads, 0, stream, plan, joiners);
   }
-  const unsigned exact = 2 * static_cast<unsigned>(multiprocessors);
+  const unsigned exact = 4 * static_cast<unsigned>(multiprocessors);
   start_kernel(sum_undecided<T>, exact, 32 * kDotWarps, sizeof(DigitShared), stream, plan, exact);
   return cudaGetLastError();
 }

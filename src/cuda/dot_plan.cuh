@@ -19,8 +19,8 @@
 
 namespace isofold::cuda {
 
-inline constexpr int kDotChunk = 4096;  // elements of a warp
-inline constexpr int kDotWarps = 8;     // of a block
+inline constexpr int kDotChunk = 2048;  // elements of a warp
+inline constexpr int kDotWarps = 4;     // of a block: few, so that the last blocks leave few processors idle
 inline constexpr int kMostPairs = 3;    // reductions in one pass
 inline constexpr int kJoinThreads = 1024;
 inline constexpr std::int64_t kExactSlice = 1 << 15;  // elements that a block adds up in digits

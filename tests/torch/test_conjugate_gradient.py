@@ -11,7 +11,14 @@ from torch.autograd import gradcheck
 
 import isofold
 from isofold.linear_maps import Banded as NumpyBanded
-from isofold.torch.conjugate_gradient import Banded, BlockDiagonal, CGSolver, CompressedRows, cg
+from isofold.torch.conjugate_gradient import (
+    Banded,
+    BlockDiagonal,
+    CGSolver,
+    CompressedRows,
+    NormalEquations,
+    cg,
+)
 
 OFFSETS = torch.tensor([0, 3, 3, 40, 300])
 
@@ -75,6 +82,23 @@ def test_gradients() -> None:
 
     off, main = leaves(draw(5, seed=2) * 0.3, draw(6, seed=3).abs() + 2)
     assert gradcheck(banded, (off, main, b), atol=1e-5)
+
+
+def test_normal_equations() -> None:
+    dense = draw(9, 6) * (draw(9, 6, seed=4) > 0)
+    places = dense.nonzero()
+    counts = torch.bincount(places[:, 0], minlength=9).cumsum(0)
+    offsets = torch.cat([counts.new_zeros(1), counts])
+    (values,) = leaves(dense[places[:, 0], places[:, 1]])
+    (b,) = leaves(draw(6, seed=1))
+
+    def solution(values: Tensor, b: Tensor) -> Tensor:
+        matrix = NormalEquations(CompressedRows(offsets, places[:, 1], values, 6), damping=0.5)
+        return cg(matrix, b, preconditioner=matrix.jacobi(), rtol=1e-14, maxiter=100).x
+
+    full = dense.T @ dense + 0.5 * torch.eye(6)
+    assert torch.allclose(solution(values, b), torch.linalg.solve(full, b), rtol=1e-8)
+    assert gradcheck(solution, (values, b), atol=1e-5)
 
 
 # JAX 40254: a tiny cotangent gave NaN.

@@ -14,7 +14,7 @@ from isofold.conjugate_gradient import CGStatus
 from isofold.torch._rows import as_offsets
 from isofold.torch._segments import spread
 from isofold.torch._solve import check_offsets
-from isofold.torch.segmented import segment_norm
+from isofold.torch.segmented import segment_dot, segment_norm
 
 _NAMES = {torch.float32: "float32", torch.float64: "float64"}
 
@@ -68,10 +68,11 @@ class CompressedRows:
     concatenated vector and must lie in i's system. A row with a column outside of the matrix is NaN.
     """
 
-    def __init__(self, offsets: Tensor, indices: Tensor, values: Tensor) -> None:
+    def __init__(self, offsets: Tensor, indices: Tensor, values: Tensor, columns: int | None = None) -> None:
         self.offsets = offsets.to(torch.int64).contiguous()
         self.indices = indices.to(torch.int64).contiguous()
         self.values = values
+        self.columns = int(offsets.shape[0]) - 1 if columns is None else int(columns)
         if values.dim() != 1 or values.shape != indices.shape:
             raise ValueError(
                 f"values have shape {tuple(values.shape)}, but indices have {tuple(indices.shape)}"
@@ -93,11 +94,21 @@ class CompressedRows:
         # At most one entry of a row is added to zeros.
         return BlockDiagonal(1 / values.new_zeros(self.size).index_add(0, rows, on))
 
-    def native(self, dtype: str, cut: _Cut, stream: int) -> Any:
+    def transpose(self) -> CompressedRows:
+        order = torch.argsort(self.indices, stable=True)
+        ends = torch.arange(self.columns, device=self.indices.device)
+        offsets = torch.searchsorted(self.indices[order], ends, right=True)
+        offsets = torch.cat([offsets.new_zeros(1), offsets])
+        return CompressedRows(offsets, self._rows()[order], self.values[order], self.size)
+
+    def _arrays(self, stream: int) -> tuple[Any, Any, Any]:
         offsets, indices, values = (
             _hand(t.contiguous(), stream) for t in (self.offsets, self.indices, self.values)
         )
-        return _native.compressed_map(_place(self.values), dtype, offsets, indices, values, self.size)
+        return offsets, indices, values
+
+    def native(self, dtype: str, cut: _Cut, stream: int) -> Any:
+        return _native.compressed_map(_place(self.values), dtype, *self._arrays(stream), self.columns)
 
     def gradient(self, adjoint: Tensor, x: Tensor, cut: _Cut) -> Tensor:
         return -adjoint[self._rows()] * x[self.indices]
@@ -174,9 +185,53 @@ class BlockDiagonal:
         return -adjoint.reshape(shape)[:, :, None] * x.reshape(shape)[:, None, :]
 
 
-BuiltIn: TypeAlias = CompressedRows | Banded | BlockDiagonal
+class NormalEquations:
+    """J^T J + damping, applied as two products with J's rows and with those of its transpose."""
+
+    def __init__(self, jacobian: CompressedRows, damping: float = 0.0) -> None:
+        self.jacobian = jacobian
+        self.values = jacobian.values
+        self.damping = float(damping)
+        with torch.no_grad():
+            self.transposed = jacobian.transpose()
+        self._between: Tensor | None = None  # J x
+
+    @property
+    def size(self) -> int:
+        return self.jacobian.columns
+
+    def jacobi(self) -> BlockDiagonal:
+        """The inverse of the diagonal, as a preconditioner."""
+        columns = self.transposed
+        sums = segment_dot(columns.values.detach(), columns.values.detach(), columns.offsets)
+        return BlockDiagonal(1 / (sums + self.damping))
+
+    def native(self, dtype: str, cut: _Cut, stream: int) -> Any:
+        form = next(key for key, name in _NAMES.items() if name == dtype)
+        if self._between is None or self._between.dtype != form:
+            self._between = torch.empty(self.jacobian.size, dtype=form, device=self.values.device)
+        return _native.normal_map(
+            _place(self.values),
+            dtype,
+            *self.jacobian._arrays(stream),
+            *self.transposed._arrays(stream),
+            self.damping,
+            _hand(self._between, stream),
+        )
+
+    def gradient(self, adjoint: Tensor, x: Tensor, cut: _Cut) -> Tensor:
+        j = self.jacobian
+        rows = j._rows()
+        values = self.values.detach()
+        along_x, along_adjoint = (
+            segment_dot(values, vector[j.indices], j.offsets)[rows] for vector in (x, adjoint)
+        )
+        return -(along_x * adjoint[j.indices] + along_adjoint * x[j.indices])
+
+
+BuiltIn: TypeAlias = CompressedRows | Banded | BlockDiagonal | NormalEquations
 Map: TypeAlias = BuiltIn | Callable[[Tensor], Tensor]
-_BUILT_IN = (CompressedRows, Banded, BlockDiagonal)
+_BUILT_IN = (CompressedRows, Banded, BlockDiagonal, NormalEquations)
 
 
 class CGResult:
@@ -429,7 +484,7 @@ def cg(
 
     Parameters
     ----------
-    A : CompressedRows, Banded or BlockDiagonal of this module, or callable
+    A : CompressedRows, Banded, BlockDiagonal or NormalEquations of this module, or callable
         A callable gets the concatenated vector, of b's shape, which it must not change; on CUDA it works on
         the current stream.
     b : Tensor, float32 or float64, 1-D, or 2-D with one system a row
