@@ -11,7 +11,7 @@
 
 namespace isofold::cuda {
 
-inline constexpr int kFewChunks = 16;     // rows of equal length have at most as many if warps are to try
+inline constexpr int kFewChunks = 4;      // rows of equal length have at most as many if warps are to try
 inline constexpr int kFewVertices = 256;  // with the row's end
 inline constexpr int kFewWarps = 8;
 
