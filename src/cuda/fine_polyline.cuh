@@ -98,6 +98,7 @@ __device__ int find_corners(const SparseChunk<E, Tiles>& chunk, int& alive) {
         mine ? lowest_of_tile(tile, scratch.slope_over(chunk, tile.number), scratch.depth[tile.number]) : -1;
     const bool dips = mine && (lowest >= 0 || tile.number == 0);
     const unsigned dip = __ballot_sync(kAll, dips);
+    __syncwarp();  // all have read their tiles' numbers
     if (dips) scratch.alive[dipping + __popc(dip & before)] = static_cast<std::uint8_t>(tile.number);
     dipping += __popc(dip);
     const bool lists = lowest > 0 || (lowest == 0 && tile.number > 0);
@@ -105,6 +106,7 @@ __device__ int find_corners(const SparseChunk<E, Tiles>& chunk, int& alive) {
     const int place = count + __popc(listed & before);
     if (lists && place < kSparsePoints - 1) list_point(tile, lowest, place);
     count = min(count + __popc(listed), kSparsePoints - 1);
+    __syncwarp();
   }
   alive = dipping;
   if (lane == 0) list_end(chunk, count);
@@ -168,13 +170,14 @@ __device__ int choose_points(const SparseChunk<E, Tiles>& chunk, int alive, int 
     const SparseTile<E, Tiles> tile(chunk, scratch.alive[mine ? first + lane : 0]);
     const std::uint32_t chosen = mine ? points_of_tile(tile, edges_over(chunk, tile.number, corners)) : 0U;
     const unsigned some = __ballot_sync(0xffffffffU, chosen != 0);
+    __syncwarp();
     if (chosen != 0) {
       scratch.alive[kept + __popc(some & ((1U << lane) - 1U))] = static_cast<std::uint8_t>(tile.number);
       scratch.chosen()[tile.number] = chosen;
     }
     kept += __popc(some);
+    __syncwarp();
   }
-  __syncwarp();
   return kept;
 }
 

@@ -58,7 +58,7 @@ def _offsets(starts: Tensor) -> Tensor:
 
 
 def _in_parts_with(bad: Tensor, first: Tensor) -> Tensor:
-    """True for all elements of the parts in which `bad` is true somewhere; `first`: where each one's starts."""
+    """True for all elements of parts with a `bad` one; `first`: where each one's part starts."""
     total = bad.numel()
     index = torch.arange(total, device=bad.device)
     behind = torch.where(bad, index, -1).cummax(0).values
