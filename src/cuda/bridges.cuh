@@ -232,10 +232,13 @@ __device__ void count_points(const Node<E>& node, BridgeScratch& scratch) {
     const std::int64_t end =
         min(static_cast<long long>(begin + span), static_cast<long long>(node.end_chunk));
     int count = 0;
-    for (std::int64_t chunk = begin + lane; chunk < end; chunk += 32) {
-      if (node.live(chunk)) count = min(count + node.range(chunk).entries(), kGatherCapacity);
+    // More than can be gathered need not be counted: of dense children the first few chunks are enough.
+    for (std::int64_t base = begin; base < end && count < kGatherCapacity; base += 32) {
+      const std::int64_t chunk = base + lane;
+      int entries = 0;
+      if (chunk < end && node.live(chunk)) entries = min(node.range(chunk).entries(), kGatherCapacity);
+      count = min(count + warp_sum(entries), kGatherCapacity);
     }
-    count = min(warp_sum(count), kGatherCapacity);
     if (lane == 0) scratch.points[child] = count;
   }
   __syncthreads();

@@ -30,6 +30,7 @@ __device__ double abscissa_error(double slope, double width) {
 // may be nothing at all, are not used. Tests read !(height > threshold), so that a NaN keeps the tile.
 template <class E, int Tiles>
 __device__ int list_alive_tiles(const SparseChunk<E, Tiles>& chunk) {
+  constexpr int kALane = Tiles / 32;
   constexpr unsigned kAll = 0xffffffffU;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const int tiles = chunk.tiles();
@@ -43,22 +44,19 @@ __device__ int list_alive_tiles(const SparseChunk<E, Tiles>& chunk) {
   const int lanes = (tiles + a_lane - 1) / a_lane;
   const auto abscissa = [&](int t) { return chunk.weight_before(t).high; };
   const auto height = [&](int t) { return chunk.total_before(t).high - slope * abscissa(t); };
-  // Of the lane's tile starts; the points' memory is free as yet. Short loops: what is executed must stay in
-  // the instruction cache.
-  const auto gap = [&](int i) -> double& { return scratch.points.total_high[32 * i + lane]; };
-  gap(0) = 0.0;
-#pragma unroll 1
-  for (int i = 0; i < own; ++i) gap(i) = height(begin + i);
+  double gap[kALane];
+#pragma unroll
+  for (int i = 0; i < kALane; ++i) gap[i] = i < own ? height(begin + i) : 0.0;
   std::uint32_t alive = 0;
 #pragma unroll 1
   for (int round = 0;; ++round) {
     // The lane's lowest tile start; the chunk's start for lane 0.
     int vertex_tile = min(begin, tiles - 1);
-    double lowest = gap(0);
-#pragma unroll 1
-    for (int i = 1; i < (lane > 0 ? own : 0); ++i) {
-      if (gap(i) < lowest) {
-        lowest = gap(i);
+    double lowest = gap[0];
+#pragma unroll
+    for (int i = 1; i < kALane; ++i) {
+      if (lane > 0 && i < own && gap[i] < lowest) {
+        lowest = gap[i];
         vertex_tile = begin + i;
       }
     }
@@ -99,24 +97,26 @@ __device__ int list_alive_tiles(const SparseChunk<E, Tiles>& chunk) {
     const bool narrow = E::kWeighted && !(next_x - vertex_x > 0x1p-40 * width);
     const bool left_narrow = E::kWeighted && __shfl_sync(kAll, narrow ? 1 : 0, previous) != 0;
     const int turning = vertex ? vertex_tile : begin + a_lane;  // the first tile under the right edge
-#pragma unroll 1
-    for (int i = 0; i < own; ++i) {
+#pragma unroll
+    for (int i = 0; i < kALane; ++i) {
+      if (i >= own) continue;
       const bool right = begin + i >= turning;
-      gap(i) = height(begin + i) -
+      gap[i] = height(begin + i) -
                ((right ? vertex_q : left_q) +
                 (right ? edge : left_edge) * (abscissa(begin + i) - (right ? vertex_x : left_x)));
-      if (right ? narrow : left_narrow) gap(i) = -INFINITY;
+      if (right ? narrow : left_narrow) gap[i] = -INFINITY;
     }
-    const double end_gap = __shfl_down_sync(kAll, gap(0), 1);
+    const double end_gap = __shfl_down_sync(kAll, gap[0], 1);
     // Of both edges: a tile's start and end may lie under either.
     const double error =
         threshold + abscissa_error<E>(slope + edge, width) + abscissa_error<E>(slope + left_edge, width);
     alive = 0;
-#pragma unroll 1
-    for (int i = 0; i < own; ++i) {
+#pragma unroll
+    for (int i = 0; i < kALane; ++i) {
+      if (i >= own) continue;
       const int t = begin + i;
-      const double after = t + 1 == tiles ? 0.0 : (i + 1 < a_lane ? gap(i + 1) : end_gap);
-      if (!(fmin(gap(i), after) > static_cast<double>(scratch.depth[t]) + error)) alive |= 1U << i;
+      const double after = t + 1 == tiles ? 0.0 : (i + 1 < a_lane ? gap[(i + 1) % kALane] : end_gap);
+      if (!(fmin(gap[i], after) > static_cast<double>(scratch.depth[t]) + error)) alive |= 1U << i;
     }
     scratch.left_slope[lane] = static_cast<ChordSlope<E>>(slope + left_edge);
     scratch.right_slope[lane] = static_cast<ChordSlope<E>>(slope + edge);
@@ -129,8 +129,10 @@ __device__ int list_alive_tiles(const SparseChunk<E, Tiles>& chunk) {
   for (std::uint32_t left = alive; left != 0; left &= left - 1) {
     scratch.alive[place++] = static_cast<std::uint8_t>(begin + __ffs(static_cast<int>(left)) - 1);
   }
-#pragma unroll 1
-  for (int i = 0; i < own; ++i) scratch.depth[begin + i] = static_cast<float>(gap(i));
+#pragma unroll
+  for (int i = 0; i < kALane; ++i) {
+    if (i < own) scratch.depth[begin + i] = static_cast<float>(gap[i]);
+  }
   __syncwarp();
   return places.all;
 }

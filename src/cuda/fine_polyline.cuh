@@ -11,20 +11,12 @@
 
 namespace isofold::cuda {
 
-// Reduces the first `count` points to their hull, in points.order, and returns how many are left. Out of
-// line: there are two callers, and what is executed must stay in the instruction cache.
+// Reduces the first `count` points to their hull, in points.order, and returns how many are left. Kept apart
+// from where sums are pairs: calls in the loop cost registers.
 template <class E, int Tiles>
 ISOFOLD_DEVICE_OUT_OF_LINE int sweep_pairs(const SparseChunk<E, Tiles> chunk, int count) {
   return sweep_warp(chunk.scratch.points.order, count,
                     [&](int a, int b, int d) { return chunk.pair_vertex(a, b, d); });
-}
-template <class E>
-ISOFOLD_DEVICE_OUT_OF_LINE int sweep_exact(SparsePoints<E>& points, int count) {
-  return sweep_warp(points.order, count, [&](int a, int b, int d) {
-    return light_vertex({points.position[a], points.total_high[a]},
-                        {points.position[b], points.total_high[b]},
-                        {points.position[d], points.total_high[d]});
-  });
 }
 template <class E, int Tiles>
 __device__ int sweep_points(const SparseChunk<E, Tiles>& chunk, int count) {
@@ -32,7 +24,12 @@ __device__ int sweep_points(const SparseChunk<E, Tiles>& chunk, int count) {
   for (int i = static_cast<int>(threadIdx.x) % 32; i < count; i += 32)
     points.order[i] = static_cast<std::uint16_t>(i);
   __syncwarp();
-  return kPlainTiles<E> && chunk.exact ? sweep_exact<E>(points, count) : sweep_pairs(chunk, count);
+  if (!kPlainTiles<E> || !chunk.exact) return sweep_pairs(chunk, count);
+  return sweep_warp(points.order, count, [&](int a, int b, int d) {
+    return light_vertex({points.position[a], points.total_high[a]},
+                        {points.position[b], points.total_high[b]},
+                        {points.position[d], points.total_high[d]});
+  });
 }
 
 // Lists the chunk's end as point `at`. One lane.
@@ -57,8 +54,8 @@ __device__ void list_point(const SparseTile<E, Tiles>& tile, int k, int place) {
   DoubleDouble weight = chunk.weight_before(tile.number);
   if constexpr (kPlainTiles<E>) {
     double inside = 0;  // exact
-#pragma unroll 4
-    for (int j = 0; j < k; ++j) inside += static_cast<double>(tile.values[j]);
+#pragma unroll
+    for (int j = 0; j < kTile; ++j) inside += j < k ? static_cast<double>(tile.values[j]) : 0.0;
     total = total + tile.row.sign * inside;
   } else {
     for (int j = 0; j < k; ++j) add_element<E>(tile.row, j, total, weight);
@@ -96,12 +93,12 @@ __device__ int find_corners(const SparseChunk<E, Tiles>& chunk, int& alive) {
 #pragma unroll 1
   for (int first = 0; first < alive; first += 32) {
     const bool mine = first + lane < alive;
-    open_window(chunk, first, alive);
     const SparseTile<E, Tiles> tile(chunk, scratch.alive[mine ? first + lane : 0]);
     const int lowest =
         mine ? lowest_of_tile(tile, scratch.slope_over(chunk, tile.number), scratch.depth[tile.number]) : -1;
     const bool dips = mine && (lowest >= 0 || tile.number == 0);
     const unsigned dip = __ballot_sync(kAll, dips);
+    __syncwarp();  // all have read their tiles' numbers
     if (dips) scratch.alive[dipping + __popc(dip & before)] = static_cast<std::uint8_t>(tile.number);
     dipping += __popc(dip);
     const bool lists = lowest > 0 || (lowest == 0 && tile.number > 0);
@@ -109,6 +106,7 @@ __device__ int find_corners(const SparseChunk<E, Tiles>& chunk, int& alive) {
     const int place = count + __popc(listed & before);
     if (lists && place < kSparsePoints - 1) list_point(tile, lowest, place);
     count = min(count + __popc(listed), kSparsePoints - 1);
+    __syncwarp();
   }
   alive = dipping;
   if (lane == 0) list_end(chunk, count);
@@ -169,17 +167,17 @@ __device__ int choose_points(const SparseChunk<E, Tiles>& chunk, int alive, int 
 #pragma unroll 1
   for (int first = 0; first < alive; first += 32) {
     const bool mine = first + lane < alive;
-    open_window(chunk, first, alive);
     const SparseTile<E, Tiles> tile(chunk, scratch.alive[mine ? first + lane : 0]);
     const std::uint32_t chosen = mine ? points_of_tile(tile, edges_over(chunk, tile.number, corners)) : 0U;
     const unsigned some = __ballot_sync(0xffffffffU, chosen != 0);
+    __syncwarp();
     if (chosen != 0) {
       scratch.alive[kept + __popc(some & ((1U << lane) - 1U))] = static_cast<std::uint8_t>(tile.number);
       scratch.chosen()[tile.number] = chosen;
     }
     kept += __popc(some);
+    __syncwarp();
   }
-  __syncwarp();
   return kept;
 }
 

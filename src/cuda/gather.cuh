@@ -179,6 +179,29 @@ __device__ void keep_ranges(const Node<E>& node, const ChildRun& run, const Gath
   }
 }
 
+// Whether a point of a node's gathered list is a vertex beside two others.
+template <class E, class List>
+struct ListedTurns {
+  const List& list;
+  E row;
+  SpanErrors<E> errors;
+  SpanFacts span;
+
+  __device__ ListedTurns(const Node<E>& node, const List& of_list)
+      : list(of_list),
+        row(node.plan.elements.from(node.place.row.begin)),
+        errors(node.sums),
+        span{node.sums.magnitude, node.sums.weight_magnitude, errors.total, errors.weight} {}
+
+  __device__ bool operator()(int a, int b, int d) const {
+    const Turn quick = list.quick_turn(a, b, d, span);
+    if (quick != Turn::undecided) return quick == Turn::up;
+    return certified_vertex(row, list.point(a, errors.total, errors.weight),
+                            list.point(b, errors.total, errors.weight),
+                            list.point(d, errors.total, errors.weight));
+  }
+};
+
 // The hull of a run of a node's children from a gathered list of their vertices, if they are few. Returns
 // whether they were.
 template <class E>
@@ -187,17 +210,8 @@ ISOFOLD_DEVICE_OUT_OF_LINE bool merge_by_gathering(Node<E>& node, const SpanSums
   const int count = gather(node, sums, run, team, scratch);
   if (count == 0) return false;
   auto& list = scratch.list;
-  const SpanErrors<E> errors(node.sums);
-  const E row = node.plan.elements.from(node.place.row.begin);
-  const SpanFacts span{node.sums.magnitude, node.sums.weight_magnitude, errors.total, errors.weight};
   list.number(count);
-  const auto is_vertex = [&](int a, int b, int d) {
-    const Turn quick = list.quick_turn(a, b, d, span);
-    if (quick != Turn::undecided) return quick == Turn::up;
-    return certified_vertex(row, list.point(a, errors.total, errors.weight),
-                            list.point(b, errors.total, errors.weight),
-                            list.point(d, errors.total, errors.weight));
-  };
+  const ListedTurns<E, decltype(scratch.list)> is_vertex(node, list);
   // Each child's hull is convex already; the last one's goes on to the end.
   const std::int64_t child = std::int64_t{1} << (kFanBits * (node.level - 1));
   const auto children = static_cast<int>((run.end - run.first + child - 1) / child);

@@ -8,6 +8,7 @@
 
 #include "cuda/classify.cuh"
 #include "cuda/edges.cuh"
+#include "cuda/few_chunks.cuh"
 #include "cuda/filter_chunks.cuh"
 #include "cuda/lane_rows.cuh"
 #include "cuda/long_fit.cuh"
@@ -30,7 +31,7 @@ template <class E>
 std::int64_t shared_bytes() {
   return std::max({sizeof(RowShared<E, 1>), sizeof(RowShared<E, 4>), sizeof(RowShared<E, 32>),
                    sizeof(RowShared<E, kBlock>), sizeof(LongShared<E>), sizeof(WriteShared<E>),
-                   sizeof(ScanShared<E>), sizeof(FilteredRowShared<E, kScanTiles>)});
+                   sizeof(ScanShared<E>), sizeof(FewShared<E>), sizeof(FilteredRowShared<E, kScanTiles>)});
 }
 
 inline cudaError_t count_multiprocessors(int* multiprocessors) {
@@ -85,6 +86,8 @@ cudaError_t launch_long_rows(const Plan<E>& plan, cudaStream_t stream) {
   if (const cudaError_t error = prepare<ScanShared<E>>(scan_groups<E>); error != cudaSuccess) return error;
   if (const cudaError_t error = prepare<FilterShared<E>>(filter_chunks<E>); error != cudaSuccess)
     return error;
+  if (const cudaError_t error = prepare<FewShared<E>>(merge_few_chunks<E>); error != cudaSuccess)
+    return error;
   if (const cudaError_t error = prepare<LongShared<E>>(solve_and_merge<E>); error != cudaSuccess)
     return error;
   if (const cudaError_t error = prepare<WriteShared<E>>(write_dense_chunks<E>); error != cudaSuccess)
@@ -98,7 +101,12 @@ cudaError_t launch_long_rows(const Plan<E>& plan, cudaStream_t stream) {
   start_kernel(scan_groups<E>, scanners, 32 * kScanWarps, sizeof(ScanShared<E>), stream, plan);
   start_kernel(filter_chunks<E>, blocks_for(plan.chunks_bound, kFilterWarps), 32 * kFilterWarps,
                sizeof(FilterShared<E>), stream, plan);
-  start_kernel(solve_and_merge<E>, solvers, kBlock, sizeof(LongShared<E>), stream, plan,
+  const bool few = plan.offsets != nullptr || (plan.row_length - 1) / kLongChunk < kFewChunks;
+  if (few) {
+    start_kernel(merge_few_chunks<E>, blocks_for(nodes_bound(plan, 1), kFewWarps), 32 * kFewWarps,
+                 sizeof(FewShared<E>), stream, plan);
+  }
+  start_kernel(solve_and_merge<E>, solvers, kBlock, sizeof(LongShared<E>), stream, plan, few ? 1 : 0,
                static_cast<int>(solvers));
   start_kernel(value_edges<E>, blocks_for(plan.chunks_bound, kEdgesABlock), 32 * kEdgesABlock, 0, stream,
                plan);

@@ -129,17 +129,19 @@ __device__ void solve_dense_chunk(const Plan<E>& plan, std::int64_t id, const Lo
   store_chunk(plan, id, chunk, facts, team);
 }
 
-// Blocks take the dense chunks first, then the nodes of level 1. A node that has dense chunks is merged by
-// the block that solves the last of them, any other by the block that takes it.
+// Blocks take the dense chunks first, then the nodes of level 1, all or those that warps have left. A node
+// that has dense chunks is merged by the block that solves the last of them, any other by the block that
+// takes it.
 template <class E>
 __global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>)
-    solve_and_merge(const Plan<E> plan, int blocks) {
+    solve_and_merge(const Plan<E> plan, int left_over, int blocks) {
   begin_kernel();
   unsigned char* memory = dynamic_shared();
   auto& shared = *reinterpret_cast<LongShared<E>*>(memory);
   const Team<kBlock> team{&shared.team};
   const int dense = plan.work->dense_chunks;
-  const int all = dense + plan.work->first_chunks;
+  const std::int32_t* nodes = left_over != 0 ? plan.block_nodes : plan.first_chunks;
+  const int all = dense + (left_over != 0 ? plan.work->block_nodes : plan.work->first_chunks);
   for (int turn = static_cast<int>(blockIdx.x);; turn += blocks) {
     // Nodes take about as long as each other, and dense chunks do not.
     __syncthreads();
@@ -147,7 +149,7 @@ __global__ void __launch_bounds__(kBlock, kResident<LongShared<E>>)
     __syncthreads();
     const int taken = dense > 0 ? shared.taken : turn;
     if (taken >= all) return;
-    const std::int64_t id = taken < dense ? plan.dense_chunks[taken] : plan.first_chunks[taken - dense];
+    const std::int64_t id = taken < dense ? plan.dense_chunks[taken] : nodes[taken - dense];
     LongRowPlace place;
     find_chunk(plan, id, place);
     const std::int64_t node = (id - place.row.first_chunk) / kFanIn;

@@ -12,6 +12,13 @@ struct NeighbourScratch {
   std::int32_t lasts[kBlock / 32];
 };
 
+// A merged row of a single node of level 1 has no live chunks outside it. A thread.
+template <class E>
+__device__ void note_sole_group(const Plan<E>& plan, const LongRowPlace& place) {
+  plan.live_before[node_id(place, 1, 0)] = -1;
+  plan.live_after[node_id(place, 1, 0)] = static_cast<std::int32_t>(place.row.chunks);
+}
+
 // For every node of level 1 of a merged row the nearest live chunks outside it. The whole block.
 template <class E>
 __device__ void find_neighbours(const Plan<E>& plan, const LongRowPlace& place, NeighbourScratch& scratch) {
@@ -22,10 +29,7 @@ __device__ void find_neighbours(const Plan<E>& plan, const LongRowPlace& place, 
   const int warp = thread / 32;
   const std::int64_t groups = (place.row.chunks + kFanIn - 1) / kFanIn;
   if (groups == 1) {
-    if (threadIdx.x == 0) {
-      plan.live_before[node_id(place, 1, 0)] = -1;
-      plan.live_after[node_id(place, 1, 0)] = static_cast<std::int32_t>(place.row.chunks);
-    }
+    if (threadIdx.x == 0) note_sole_group(plan, place);
     return;
   }
   const std::int64_t share = (groups + kBlock - 1) / kBlock;

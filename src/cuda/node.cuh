@@ -320,4 +320,45 @@ struct NodeChain {
   }
 };
 
+// Sums of the children, where each stands, and the node's own, which is returned. One warp.
+template <class E>
+__device__ SpanSums sum_children(const Node<E>& node, std::int64_t number) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  constexpr int kALane = kFanIn / 32;
+  const std::int64_t first = number * kFanIn + lane * kALane;
+  const std::int64_t span = std::int64_t{1} << (kFanBits * (node.level - 1));
+  const auto present = [&](int i) { return (first + i) * span < node.end_chunk; };
+  const std::int64_t id = node_id(node.place, node.level - 1, first);
+  SpanSums sums[kALane];
+#pragma unroll
+  for (int i = 0; i < kALane; ++i) {
+    sums[i] = {{}, {}, 0.0, 0.0, UnitTracker::kNone, UnitTracker::kNone};
+    if (present(i)) sums[i] = load_fresh(node.plan.sums[node.level - 1] + id + i);
+  }
+  SpanSums mine = sums[0];
+#pragma unroll
+  for (int i = 1; i < kALane; ++i) mine = mine + sums[i];
+  const Team<32> warp{nullptr};
+  const auto totals = warp.scan(mine.total);
+  Base base{totals.before, {}};
+  SpanSums all{totals.all, {}, 0.0, 0.0, UnitTracker::kNone, UnitTracker::kNone};
+  all.magnitude = warp.reduce_sum(mine.magnitude) * (1 + 0x1p-40);
+  all.unit = warp_min(mine.unit);
+  if constexpr (E::kWeighted) {
+    const auto weights = warp.scan(mine.weight);
+    base.weight = weights.before;
+    all.weight = weights.all;
+    all.weight_magnitude = warp.reduce_sum(mine.weight_magnitude) * (1 + 0x1p-40);
+    all.weight_unit = warp_min(mine.weight_unit);
+  }
+#pragma unroll
+  for (int i = 0; i < kALane; ++i) {
+    if (present(i)) node.plan.bases[node.level - 1][id + i] = base;
+    base.total = base.total + sums[i].total;
+    if constexpr (E::kWeighted) base.weight = base.weight + sums[i].weight;
+  }
+  if (lane == 0) node.plan.sums[node.level][node_id(node.place, node.level, number)] = all;
+  return all;
+}
+
 }  // namespace isofold::cuda

@@ -101,7 +101,8 @@ struct LongRow {
 struct Work {
   int dense_chunks;
   int first_chunks;
-  int taken;  // of both, by the blocks that solve and merge
+  int block_nodes;
+  int taken;  // of dense chunks and nodes, by the blocks that solve and merge
 };
 
 struct Output {
@@ -145,6 +146,7 @@ struct Plan {
   Work* work;
   std::int32_t* dense_chunks;  // that the scan has left for a block
   std::int32_t* first_chunks;  // of every node of level 1
+  std::int32_t* block_nodes;   // those of them that warps have left for a block (few_chunks.cuh)
   int* dense_children;         // a node of level 1: how many of its chunks are dense
   Slot<E>* slots;
   ChunkRecord* chunks;

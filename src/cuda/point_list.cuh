@@ -13,35 +13,46 @@
 
 namespace isofold::cuda {
 
+// Drops the numbers i of `order` for which keep(i) is false, and returns how many are left. One warp. A round
+// compacts 32 numbers towards the front, so it never writes where a later round has yet to read; `keep` sees
+// the list as it stands, whose front is compacted already.
+template <class Keep>
+__device__ int compact_warp(std::uint16_t* order, int count, Keep keep) {
+  const int lane = static_cast<int>(threadIdx.x) % 32;
+  int left = 0;
+  for (int first = 0; first < count; first += 32) {
+    const int i = first + lane;
+    const std::uint16_t mine = i < count ? order[i] : std::uint16_t{0};
+    const bool stays = i < count && keep(i);
+    const unsigned alive = __ballot_sync(0xffffffffU, stays);
+    __syncwarp();
+    if (stays) order[left + __popc(alive & ((1U << lane) - 1U))] = mine;
+    left += __popc(alive);
+    __syncwarp();
+  }
+  return left;
+}
+
 // Reduces `order`, the numbers of `count` points from left to right, to the hull's, and returns how many are
 // left. One warp. `is_vertex(a, b, d)` takes numbers.
 //
 // Every other sweep tries chords of many widths, which few points that are no vertices survive; the others
-// try the chord of the neighbours. A round compacts 32 numbers towards the front, so it never writes where a
-// later round has yet to read; it judges by the list as it stands, whose front is compacted already: whatever
-// stands further left there is a point of the diagram further left.
+// try the chord of the neighbours. Whatever stands further left in a list whose front is compacted already is
+// a point of the diagram further left.
 template <class IsVertex>
 __device__ int sweep_warp(std::uint16_t* order, int count, IsVertex is_vertex) {
-  const int lane = static_cast<int>(threadIdx.x) % 32;
   for (bool wide = true;; wide = !wide) {
     const int widest = wide ? count / 2 : 1;
-    int left = 0;
-    for (int first = 0; first < count; first += 32) {
-      const int i = first + lane;
-      const bool inner = i > 0 && i < count - 1;
-      const std::uint16_t mine = i < count ? order[i] : std::uint16_t{0};
-      bool stays = i < count;
-      for (int width = 1; width <= widest; width *= 4) {
-        if (inner && stays) {
+    const int left = compact_warp(order, count, [&](int i) {
+      bool stays = true;
+      if (i > 0 && i < count - 1) {
+        const std::uint16_t mine = order[i];
+        for (int width = 1; width <= widest && stays; width *= 4) {
           stays = is_vertex(order[max(i - width, 0)], mine, order[min(i + width, count - 1)]);
         }
       }
-      const unsigned alive = __ballot_sync(0xffffffffU, stays);
-      __syncwarp();
-      if (stays) order[left + __popc(alive & ((1U << lane) - 1U))] = mine;
-      left += __popc(alive);
-      __syncwarp();
-    }
+      return stays;
+    });
     if (left == count) return count;
     count = left;
   }

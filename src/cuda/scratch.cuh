@@ -18,6 +18,12 @@ std::int64_t rows_of_class(const Plan<E>& plan, int row_class) {
   return plan.row_length >= shortest && plan.row_length <= longest ? plan.rows : 0;
 }
 
+// Nodes of a level that the plan's rows can have, once its bounds of chunks and long rows are known.
+template <class E>
+std::int64_t nodes_bound(const Plan<E>& plan, int level) {
+  return plan.chunks_bound == 0 ? 0 : (plan.chunks_bound >> (kFanBits * level)) + plan.long_rows_bound + 1;
+}
+
 // Places the plan's scratch in `memory`; the first bytes, whose number is returned in `zeroed`, must be
 // zeroed before a run. Returns the size of it all.
 template <class E>
@@ -35,9 +41,7 @@ std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   }
   plan.long_rows_bound = long_rows;
   plan.chunks_bound = chunks;
-  const auto nodes = [&](int level) {
-    return chunks == 0 ? 0 : (chunks >> (kFanBits * level)) + long_rows + 1;
-  };
+  const auto nodes = [&](int level) { return nodes_bound(plan, level); };
   plan.faulty_offsets = carver.take<int>(ragged ? 1 : 0);
   plan.counts = carver.take<unsigned long long>(ragged ? kClasses + 1 : 0);
   plan.dense_counts = carver.take<unsigned long long>(kClasses);
@@ -64,6 +68,7 @@ std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   plan.group_facts = carver.take<ScanFacts>(chunks * kGroups);
   plan.dense_chunks = carver.take<std::int32_t>(chunks);
   plan.first_chunks = carver.take<std::int32_t>(nodes(1));
+  plan.block_nodes = carver.take<std::int32_t>(nodes(1));
   plan.slots = carver.take<Slot<E>>(chunks);
   plan.chunks = carver.take<ChunkRecord>(chunks);
   plan.ranges = carver.take<VertexRange>(chunks);

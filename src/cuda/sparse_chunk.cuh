@@ -32,9 +32,6 @@ struct alignas(16) SparsePoints {
 template <class E>
 using ChordSlope = std::conditional_t<kPlainTiles<E>, float, double>;
 
-// A tile's floats in shared memory, with a slot of padding: lanes that read a tile each meet different banks.
-inline constexpr int kWindowStride = kTile + 1;
-
 // Shared memory of a warp that filters.
 template <class E, int Tiles>
 struct alignas(16) SparseScratch {
@@ -53,7 +50,6 @@ struct alignas(16) SparseScratch {
   std::uint8_t vertex[32];    // the first of the lane's tiles under the right edge
   bool unsure;                // a turn could not be decided (rough chunks only)
   SparsePoints<E> points;
-  alignas(16) float window[kPlainTiles<E> ? 32 * kWindowStride : 1];  // tiles, a lane each
 
   __device__ void set_tile(int number, const TileScan<E>& tile) {
     total_high[padded(number)] = tile.total.high;

@@ -50,7 +50,6 @@ __device__ int find_sparse_hull(SparseChunk<E, Tiles>& chunk) {
     const bool done = first >= alive;
     if (!done) {
       const bool mine = first + lane < alive;
-      open_window(chunk, first, alive);
       const SparseTile<E, Tiles> tile(chunk, scratch.alive[mine ? first + lane : 0]);
       const std::uint32_t chosen = mine ? scratch.chosen()[tile.number] : 0U;
       const auto places = team.scan(__popc(chosen));

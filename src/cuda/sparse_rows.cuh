@@ -84,17 +84,16 @@ __device__ void write_sorted_row(const E& row, const Output& output, std::int64_
   });
 }
 
-// The stage lies where the window or, of other types, the points will.
+// The stage lies where the points will.
 template <class E, int Tiles>
 struct RowScratch {
   SparseScratch<E, Tiles> sparse;
-  static constexpr std::size_t kRoom = sizeof(sparse.window) + (kPlainTiles<E> ? 0 : sizeof(SparsePoints<E>));
-  unsigned char more[sizeof(Stage<E>) > kRoom ? sizeof(Stage<E>) - kRoom : 16];
+  static constexpr std::size_t kMore = sizeof(Stage<E>) > sizeof(SparsePoints<E>)
+                                           ? sizeof(Stage<E>) - sizeof(SparsePoints<E>)
+                                           : 16;
+  unsigned char more[kMore];
 
-  __device__ Stage<E>& stage() {
-    if constexpr (kPlainTiles<E>) return *reinterpret_cast<Stage<E>*>(sparse.window);
-    return *reinterpret_cast<Stage<E>*>(&sparse.points);
-  }
+  __device__ Stage<E>& stage() { return *reinterpret_cast<Stage<E>*>(&sparse.points); }
 };
 template <class E, int Tiles>
 struct FilteredRowShared {

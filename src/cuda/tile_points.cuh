@@ -4,54 +4,61 @@
 #include <cstdint>
 
 #include "cuda/sparse_chunk.cuh"
-#include "cuda/staging.cuh"
 
 namespace isofold::cuda {
 
-// Copies the tiles [first, first + 32) of scratch.alive, as far as there are some, to the window:
-// neighbouring lanes read neighbouring elements, wherever a row begins. A warp; floats only.
-template <class E, int Tiles>
-__device__ void open_window(const SparseChunk<E, Tiles>& chunk, int first, int alive) {
-  if constexpr (kPlainTiles<E>) {
-    const int lane = static_cast<int>(threadIdx.x) % 32;
-    auto& scratch = chunk.scratch;
-    const float* from = chunk.row.values + chunk.origin;
-    const int own = scratch.alive[min(first + lane, alive - 1)];
-    const int count = min(32, alive - first);
-    __syncwarp();  // what was in it has been read
-#pragma unroll 4
-    for (int j = 0; j < count; ++j) {
-      const int i = __shfl_sync(0xffffffffU, own, j) * kTile + lane;
-      float* to = scratch.window + j * kWindowStride + lane;
-      if (i < chunk.length) {
-        __pipeline_memcpy_async(to, from + i, sizeof(float));
-      } else {
-        *to = 0.0F;
+// A tile's floats in registers, all loads in flight at once; zeros beyond `count`. Whole pieces of 16 bytes
+// are read where `followed` says that four more elements come after the tile; what stands before it in the
+// first piece is read with it. Unaligned tiles are then shifted, by one and by two.
+__device__ inline void load_tile(const float* from, int count, bool followed, float (&values)[kTile]) {
+  const auto skew = static_cast<int>(reinterpret_cast<std::uintptr_t>(from) / sizeof(float) % 4);
+  if (count < kTile || (skew != 0 && !followed)) {
+#pragma unroll
+    for (int k = 0; k < kTile; ++k) values[k] = k < count ? from[k] : 0.0F;
+    return;
+  }
+  float tail[4] = {};
+  const float* at = from - skew;
+#pragma unroll
+  for (int k = 0; k < kTile; k += 4) {
+    float four[4];
+    load_four(at + k, four);
+#pragma unroll
+    for (int j = 0; j < 4; ++j) values[k + j] = four[j];
+  }
+  if (skew == 0) return;
+  load_four(at + kTile, tail);
+  const auto shift = [&](int by, bool wanted) {
+#pragma unroll
+    for (int k = 0; k < kTile + 4; ++k) {
+      float& here = k < kTile ? values[k % kTile] : tail[k % 4];
+      if (k + by < kTile + 4) {
+        const float there = k + by < kTile ? values[(k + by) % kTile] : tail[(k + by) % 4];
+        if (wanted) here = there;
       }
     }
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
-    __syncwarp();
-  }
+  };
+  shift(1, (skew & 1) != 0);
+  shift(2, (skew & 2) != 0);
 }
 
-// A tile as the steps of the polyline and of the hull ask for it: floats in the lane's place of the window,
-// other types where they are.
+// A tile as the steps of the polyline and of the hull ask for it: floats in registers, other types where they
+// are.
 template <class E, int Tiles>
 struct SparseTile {
   const SparseChunk<E, Tiles>& chunk;
   int number;
   int count;  // of its elements
   E row;      // from its start on
-  const float* values;
+  float values[kPlainTiles<E> ? kTile : 1];
 
   __device__ SparseTile(const SparseChunk<E, Tiles>& of, int tile)
       : chunk(of),
         number(tile),
         count(min(kTile, of.length - tile * kTile)),
-        row(of.row.from(of.origin + tile * kTile)),
-        values(of.scratch.window +
-               (kPlainTiles<E> ? static_cast<int>(threadIdx.x) % 32 * kWindowStride : 0)) {}
+        row(of.row.from(of.origin + tile * kTile)) {
+    if constexpr (kPlainTiles<E>) load_tile(row.values, count, (tile + 1) * kTile + 4 <= of.length, values);
+  }
 };
 
 // A polyline over a tile: straight, or turning at one of its elements.
@@ -99,7 +106,7 @@ __device__ float walk_pairs(const SparseTile<E, Tiles>& tile, const TileEdges<E>
   };
   const auto aligned = [](const void* at) { return reinterpret_cast<std::uintptr_t>(at) % 16 == 0; };
   if (tile.count == kTile && aligned(row.values) && (!E::kWeighted || aligned(row.weights))) {
-#pragma unroll 2
+#pragma unroll
     for (int k = 0; k < kTile; k += 4) {
       Value values[4];
       Weight weights[4] = {};
@@ -109,11 +116,12 @@ __device__ float walk_pairs(const SparseTile<E, Tiles>& tile, const TileEdges<E>
       for (int j = 0; j < 4; ++j) take(k + j, values[j], weights[j]);
     }
   } else {
-#pragma unroll 4
-    for (int k = 0; k < tile.count; ++k) {
+#pragma unroll
+    for (int k = 0; k < kTile; ++k) {
+      const bool inside = k < tile.count;
       Weight weight{};
-      if constexpr (E::kWeighted) weight = row.weights[k];
-      take(k, row.values[k], weight);
+      if constexpr (E::kWeighted) weight = inside ? row.weights[k] : Weight{0};
+      take(k, inside ? row.values[k] : Value{0}, weight);
     }
   }
   // A sum, so that a NaN stays one.
@@ -139,7 +147,7 @@ __device__ int lowest_of_tile(const SparseTile<E, Tiles>& tile, ChordSlope<E> sl
     float previous = tile.number == 0 ? INFINITY : direction * tile.row.values[-1];
     float height = gap;
     float size = fabsf(slope) + fabsf(gap);
-#pragma unroll 4
+#pragma unroll
     for (int k = 0; k < kTile; ++k) {
       const float value = direction * tile.values[k];
       visit(k, previous < value, height);
@@ -165,31 +173,34 @@ __device__ std::uint32_t points_of_tile(const SparseTile<E, Tiles>& tile, const 
   if constexpr (kPlainTiles<E>) {
     const auto direction = static_cast<float>(tile.row.sign);
     float size = fabsf(edges.left) + fabsf(edges.gap) + (kTile + 1) * fabsf(edges.right - edges.left);
-#pragma unroll 4
+#pragma unroll
     for (int k = 0; k < kTile; ++k) size += fabsf(__fmaf_rn(tile.values[k], direction, -edges.left));
     const float error = height_error(tile.chunk, size, 0.0);
     float previous = tile.number == 0 ? INFINITY : direction * tile.row.values[-1];
     float height = edges.gap;
     float slope = edges.left;
-    std::uint32_t bit = 1;
-#pragma unroll 4
-    for (int k = 0; k < kTile; ++k, bit <<= 1) {
+#pragma unroll
+    for (int k = 0; k < kTile; ++k) {
       const float value = direction * tile.values[k];
       if (k == edges.turn) {
         height = edges.corner;
         slope = edges.right;
       }
-      if (!(height > error)) below |= bit;
-      if (previous < value) rising |= bit;
+      if (!(height > error)) below |= 1U << k;
+      if (previous < value) rising |= 1U << k;
       previous = value;
       height += value - slope;
     }
   } else {
-    const float error = walk_pairs<true>(tile, edges, [](int, bool, float) {});
-    walk_pairs<true>(tile, edges, [&](int k, bool rises, float height) {
-      if (!(height > error)) below |= 1U << k;
+    float heights[kTile];
+    const float error = walk_pairs<true>(tile, edges, [&](int k, bool rises, float height) {
+      heights[k] = height;
       if (rises) rising |= 1U << k;
     });
+#pragma unroll
+    for (int k = 0; k < kTile; ++k) {
+      if (!(heights[k] > error)) below |= 1U << k;
+    }
   }
   const std::uint32_t inside = tile.count == kTile ? ~0U : (1U << tile.count) - 1U;
   return (below & rising & inside) | (tile.number == 0 ? 1U : 0U);
@@ -205,9 +216,8 @@ __device__ void list_points(const SparseTile<E, Tiles>& tile, std::uint32_t chos
   if constexpr (kPlainTiles<E>) {
     const int first = place;
     double inside = 0;  // exact
-    const int end = 32 - __clz(static_cast<int>(chosen));
-#pragma unroll 4
-    for (int k = 0; k < end; ++k) {
+#pragma unroll
+    for (int k = 0; k < kTile; ++k) {
       if ((chosen >> k & 1U) != 0) {
         points.position[place] = static_cast<std::uint16_t>(tile.number * kTile + k);
         points.total_high[place] = inside;

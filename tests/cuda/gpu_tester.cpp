@@ -3,10 +3,11 @@
 // differs, and exits 1 if anything does.
 //
 //   gpu_tester [--cases FILE] [--batches N] [--longest N] [--seed N] [--only SHAPE] [--huge 1] [--verbose 1]
-//              [--streams 0] [--fits 0] [--first K --step N]
+//              [--streams 0] [--ties 0] [--fits 0] [--first K --step N]
 //
-// --fits 0: the gradients alone. --first K --step N: of the random batches the K-th and every N-th after it,
-// so that N processes share a run; --streams 0 leaves out what other processes on the GPU would disturb.
+// --fits 0: the gradients alone; --ties 0: without tie groups. --first K --step N: of the random batches the
+// K-th and every N-th after it, so that N processes share a run; --streams 0 leaves out what other processes
+// on the GPU would disturb.
 // --huge 1: after these, rows of more than 2^31 elements, judged in exact integers; --huge only: just those.
 #include <cuda_runtime.h>
 #include <algorithm>
@@ -368,6 +369,7 @@ int main(int argc, char** argv) {
   std::uint64_t seed = 1;
   bool fits = true;
   bool streams = true;
+  bool ties = true;
   std::string huge;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
@@ -379,6 +381,7 @@ int main(int argc, char** argv) {
     if (option == "--longest") longest = std::atoll(argv[i + 1]);
     if (option == "--huge") huge = argv[i + 1];
     if (option == "--fits") fits = std::string(argv[i + 1]) == "1";
+    if (option == "--ties") ties = std::string(argv[i + 1]) == "1";
     if (option == "--streams") streams = std::string(argv[i + 1]) == "1";
     if (option == "--verbose") verbose = std::string(argv[i + 1]) == "1";
     if (option == "--seed") seed = static_cast<std::uint64_t>(std::atoll(argv[i + 1]));
@@ -392,7 +395,7 @@ int main(int argc, char** argv) {
   if (fits) {
     if (!cases.empty()) run_cases(cases);
     run_refused();
-    failures += check_ties(batches, seed, streams);
+    if (ties) failures += check_ties(batches, seed, streams);
     if (streams) failures += check_streams();
     run_batches(batches, seed);
     run_long_rows(longest, only);

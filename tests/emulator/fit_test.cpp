@@ -73,6 +73,39 @@ TEST_P(FitOfShape, Long) { check({8192, 8193, 20000}); }
 INSTANTIATE_TEST_SUITE_P(Shapes, FitOfShape, testing::ValuesIn(shape_names()),
                          [](const auto& shape) { return shape.param; });
 
+// Rows of few chunks, of all shapes in one batch: warps merge those with few vertices, blocks the others.
+TEST(RowsOfFewChunks, OfAllShapesTogether) {
+  Random random(31);
+  for (const DataType type : {DataType::float32, DataType::float64}) {
+    for (const Weights weighting : {Weights::none, Weights::float32, Weights::float64}) {
+      FitCase batch;
+      batch.offsets = {0};
+      std::vector<double> values;
+      std::vector<double> weights;
+      for (const std::string& shape : shape_names()) {
+        const std::int64_t length =
+            random.chance(0.5) ? random.between(8193, 17000) : random.between(17000, 70000);
+        const FitCase row =
+            shape_case(shape, 1, length, DataType::float64, Weights::float64, random.below(1000));
+        for (std::int64_t i = 0; i < length; ++i) {
+          values.push_back(quantize(type, row.values[i]));
+          weights.push_back(quantize(DataType::float32, row.weights[i]));
+        }
+        batch.offsets.push_back(static_cast<std::int64_t>(values.size()));
+      }
+      batch.name = std::string("few chunks") + (type == DataType::float32 ? ", float32" : ", float64") +
+                   kWeightNames[static_cast<int>(weighting)];
+      batch.rows = static_cast<std::int64_t>(shape_names().size());
+      batch.values = {type, values};
+      if (weighting == Weights::float32) batch.weights = {DataType::float32, weights};
+      if (weighting == Weights::float64) batch.weights = {DataType::float64, weights};
+      simt::shuffle_blocks(static_cast<std::uint64_t>(random.below(3)));
+      EXPECT_TRUE(fits_agree(batch));
+    }
+  }
+  simt::shuffle_blocks(0);
+}
+
 // More than 64 chunks: the tree has two levels. Who arrives last at its nodes must not matter.
 class FitOfTwoLevels : public OnDevice, public testing::WithParamInterface<std::string> {};
 

@@ -14,7 +14,7 @@ import math
 import torch
 from torch import Tensor
 
-from isofold.torch import _solve
+from isofold.torch import _log_pooling, _solve
 from isofold.torch._logarithms import exp_of_negative
 from isofold.torch._rows import Call
 
@@ -57,20 +57,36 @@ def _offsets(starts: Tensor) -> Tensor:
     )
 
 
-def block_starts(a: Tensor, b: Tensor, row: Tensor, scale: Tensor | None) -> Tensor | None:
+def _in_parts_with(bad: Tensor, first: Tensor) -> Tensor:
+    """True for all elements of parts with a `bad` one; `first`: where each one's part starts."""
+    total = bad.numel()
+    index = torch.arange(total, device=bad.device)
+    behind = torch.where(bad, index, -1).cummax(0).values
+    ahead = torch.where(bad, index, total).flip(0).cummin(0).values.flip(0)
+    same_part = (ahead < total) & (first.take(ahead.clamp(max=max(total - 1, 0))) == first)
+    return (behind >= first) | same_part
+
+
+def block_starts(a: Tensor, b: Tensor, row: Tensor, scale: Tensor | None) -> Tensor:
     """uint8 flags, flat, 1 where a block starts, of rows as for `_log_pooling`. scale: e^b, if b is at least
-    0 and at most the logarithm of the row's length. Otherwise None where exponentials have no room, looking
-    at values."""
+    0 and at most the logarithm of the row's length. Otherwise parts for which exponentials have no room are
+    left to `_log_pooling`: always on a device, whose values are not looked at here."""
+    in_rows = a, b, row
     part = parts(a - b, row).view(-1)
     first = firsts(part)
     a, b = a.reshape(-1), b.reshape(-1)
     a = a - a.take(first)
+    lacking = None
     if scale is None:
         b = b - b.take(first)
         least = torch.minimum(a, b)
-        # A row that cannot be fitted changes nothing for the others.
-        if bool(((least < -_ROOM) & (least > -torch.inf)).any()):
-            return None
+        # A row that cannot be fitted has no room to look for.
+        lacking = _in_parts_with((least < -_ROOM) & (least > -torch.inf), first)
+        a, b = (x.masked_fill(lacking, 0.0) for x in (a, b))
         scale = exp_of_negative(b)
     call = Call(None, False, -math.inf, math.inf)
-    return _solve.fit(exp_of_negative(a) / scale, scale, _offsets(part), call)[1]
+    starts = _solve.fit(exp_of_negative(a) / scale, scale, _offsets(part), call)[1]
+    if lacking is None or not (starts.is_cuda or bool(lacking.any())):
+        return starts
+    pooled = _log_pooling.block_starts(*in_rows).view(-1)
+    return torch.where(lacking, pooled | part.to(torch.uint8), starts)

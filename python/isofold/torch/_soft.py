@@ -25,7 +25,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from isofold.torch import _log_blocks, _log_pooling, _solve
+from isofold.torch import _log_blocks, _solve
 from isofold.torch._halves import rounded
 from isofold.torch._log_blocks import firsts
 from isofold.torch._logarithms import exp_of_negative, log
@@ -210,12 +210,7 @@ def _kl_blocks(
 ) -> tuple[Tensor, Means, Tensor]:
     """(block starts, the mean over blocks, 0 or, in a row that cannot be fitted, NaN)"""
     in_rows = a.view(rows.batch), b.view(rows.batch), rows.row.reshape(rows.batch)
-    starts = None
-    # Whether exponentials have room is known for ranks; for sorting a device would have to be waited for.
-    if scale is not None or not a.is_cuda:
-        starts = _log_blocks.block_starts(*in_rows, scale)
-    if starts is None:
-        starts = _log_pooling.block_starts(*in_rows).view(-1)
+    starts = _log_blocks.block_starts(*in_rows, scale)
     row_starts = (rows.places == 0).to(torch.uint8).view(-1)
     # Rows that end in the middle of a block are of a device's faulty offsets.
     mark = _solve.block_means((a - a) + (b - b), row_starts, offsets, length)
