@@ -12,12 +12,17 @@
 
 namespace isofold_test {
 
+[[nodiscard]] inline std::vector<isofold::SegmentValue> all_values() {
+  std::vector<isofold::SegmentValue> all(3);
+  for (std::size_t v = 0; v < all.size(); ++v) all[v] = static_cast<isofold::SegmentValue>(v);
+  return all;
+}
+
 struct SegmentCall {
   std::string name;
   SegmentBatch batch;
   std::int64_t rows = 0;  // > 0: a rectangle of so many segments, not the batch's offsets
-  std::vector<isofold::SegmentValue> values = {isofold::SegmentValue::sum, isofold::SegmentValue::dot,
-                                               isofold::SegmentValue::norm};
+  std::vector<isofold::SegmentValue> values = all_values();
   DataType out = DataType::float64;
   std::int64_t shift = 0;
   std::int64_t second_shift = 0;  // of b
