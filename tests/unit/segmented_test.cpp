@@ -203,6 +203,26 @@ TEST(CompensatedSums, AreWithinTheirError) {
   }
 }
 
+// Roots as near to a midpoint of two doubles as pairs can tell: left open, or right.
+TEST(CompensatedSums, HaveRootsNextToMidpoints) {
+  Random random(7);
+  int decided = 0;
+  for (int trial = 0; trial < 20000; ++trial) {
+    const double root = std::ldexp(1 + random.unit(), static_cast<int>(random.between(0, 1)));
+    const double next = std::nextafter(root, 9.0);
+    const mpq_class midpoint = (fraction(root) + fraction(next)) / 2;
+    const mpq_class square = midpoint * midpoint;
+    const double high = square.get_d();
+    const mpq_class rest = square - fraction(high);
+    const double low = rest.get_d() * (1 + 0x1p-50 * static_cast<double>(random.between(-3, 3)));
+    const isofold::RoundedValue found = round_root({high, low, 0.0}, isofold::kFloat64);
+    if (!found.decided) continue;
+    ++decided;
+    ASSERT_EQ(found.value, fraction(high) + fraction(low) > square ? next : root);
+  }
+  EXPECT_LT(decided, 20000);
+}
+
 TEST(DigitAccumulators, HoldTheExactSum) {
   Random random(6);
   for (int trial = 0; trial < 300; ++trial) {
