@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
-from isofold._arrays import real_array, row_offsets, thread_count
+from isofold._arrays import cuda_device, real_array, row_offsets, thread_count
 from isofold.linear_maps import BuiltIn
 
 __all__ = ["CGResult", "CGSolver", "CGStatus", "cg"]
@@ -250,6 +250,8 @@ def cg(
     >>> isofold.cg(A, [1.0, 0.0, 1.0, 3.0, 0.0], [0, 3, 5]).x.round(6).tolist()
     [1.0, 1.0, 1.0, 2.0, 1.0]
     """
+    if cuda_device(b) is not None:
+        raise TypeError("b is in the memory of a CUDA device: isofold.torch.cg solves there")
     right_side = real_array(b, "b")
     dtype = np.float32 if right_side.dtype == np.float32 else np.float64
     solver = CGSolver(

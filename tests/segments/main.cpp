@@ -14,7 +14,8 @@ using isofold::Backend;
 using isofold::SegmentValue;
 
 constexpr const char* kUsage =
-    "segment_tester [--segments N] [--seed S] [--longest L] [--threads T] [--backend cpu|reference]\n"
+    "segment_differential_tester [--segments N] [--seed S] [--longest L] [--threads T] [--backend "
+    "cpu|reference]\n"
     "N segments, in batches of 512: sums, dots and norms, rounded to every type.\n";
 constexpr std::int64_t kBatch = 512;
 constexpr std::int64_t kShown = 10;
