@@ -1,6 +1,7 @@
-// Times segment reductions on the GPU beside device copies that move as many bytes as the reduction reads, in
-// one run: medians and quartiles, cold (each call reads other buffers than the ones before, 256 MB and more
-// of them) and warm. With --json FILE, writes the figures.
+// Times segment reductions on the GPU beside device copies that move as many bytes as the reduction reads
+// and, for dots in float32, beside CUB's segmented reduce, in one run: medians and quartiles, cold (each call
+// reads other buffers than the ones before, 256 MB and more of them) and warm. With --json FILE, writes the
+// figures.
 //
 //   time_segments [--json FILE] [--repeats N] [--commit ID] [--only TEXT]
 #include <cuda_runtime.h>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "cuda/device_array.hpp"
+#include "gpu/cub_segments.hpp"
 #include "isofold/isofold.hpp"
 #include "support/random.hpp"
 
@@ -101,6 +103,52 @@ Replayed replayed(int repeats, cudaStream_t stream, int sets, Run run) {
   return {nodes, time};
 }
 
+// Its time, its largest error relative to the exact value, and whether the first segments have the bits in
+// the batch that they have alone.
+std::string cub_figures(const Cell& cell, const Options& options, const std::vector<const float*>& a,
+                        const std::vector<const float*>& b, float* out, const Executor& executor,
+                        const Rows& segments, cudaStream_t stream) {
+  std::size_t bytes = 0;
+  const auto call = [&](void* temporary, std::size_t set, std::int64_t count, std::int64_t first,
+                        float* into) {
+    check_cuda(
+        isofold_bench::cub_segmented_dot(temporary, &bytes, a[set] + first * cell.length,
+                                         b[set] + first * cell.length, count, cell.length, into, stream),
+        "CUB");
+  };
+  call(nullptr, 0, cell.segments, 0, out);
+  const DeviceArray<unsigned char> temporary(static_cast<std::int64_t>(bytes) + 1);
+  const Quartiles time = timed(options.repeats, stream, [&](int i) {
+    call(temporary.data(), static_cast<std::size_t>(i) % a.size(), cell.segments, 0, out);
+  });
+  const auto count = static_cast<std::size_t>(std::min<std::int64_t>(cell.segments, 64));
+  const DeviceArray<double> exact(cell.segments);
+  checked(isofold::segment_dot(a[0], b[0], segments, exact.data(), executor));
+  call(temporary.data(), 0, cell.segments, 0, out);
+  for (std::size_t s = 0; s < count; ++s) {
+    call(temporary.data(), 0, 1, static_cast<std::int64_t>(s), out + cell.segments + s);
+  }
+  check_cuda(cudaStreamSynchronize(stream), "CUB");
+  std::vector<float> batched(count);
+  std::vector<float> alone(count);
+  check_cuda(cudaMemcpy(batched.data(), out, count * sizeof(float), cudaMemcpyDeviceToHost), "copy");
+  check_cuda(cudaMemcpy(alone.data(), out + cell.segments, count * sizeof(float), cudaMemcpyDeviceToHost),
+             "copy");
+  const std::vector<double> truth = exact.host();
+  double error = 0;
+  for (std::size_t s = 0; s < count; ++s) {
+    error = std::max(error, std::abs(static_cast<double>(batched[s]) - truth[s]) / std::abs(truth[s]));
+  }
+  const bool same = batched == alone;
+  std::printf("      CUB %8.2f us (%.2f-%.2f), error %.2e, batched %s alone\n", time.median, time.low,
+              time.high, error, same ? "is" : "is not");
+  char text[256];
+  std::snprintf(text, sizeof text,
+                ", \"cub_us\": [%.3f, %.3f, %.3f], \"cub_error\": %.4e, \"cub_batched_is_alone\": %s",
+                time.low, time.median, time.high, error, same ? "true" : "false");
+  return text;
+}
+
 template <class T>
 void run(const Cell& cell, const Options& options, std::string& lines) {
   const std::int64_t total = cell.segments * cell.length;
@@ -124,7 +172,7 @@ void run(const Cell& cell, const Options& options, std::string& lines) {
   const DeviceArray<std::int64_t> offsets(ends);
   const Rows segments = cell.ragged ? Rows::ragged_on_device(offsets.data(), cell.segments, total)
                                     : Rows::rectangle(cell.segments, cell.length);
-  const DeviceArray<T> out(3 * cell.segments);
+  const DeviceArray<T> out(3 * cell.segments + 64);
   cudaStream_t stream;
   check_cuda(cudaStreamCreate(&stream), "stream");
   Executor executor;
@@ -162,6 +210,18 @@ void run(const Cell& cell, const Options& options, std::string& lines) {
         cudaMemcpyAsync(copied.data(), a[set]->data(), copied.bytes(), cudaMemcpyDeviceToDevice, stream),
         "copy");
   });
+  std::string cub;
+  if constexpr (sizeof(T) == sizeof(float)) {
+    if (what == "dot" && !cell.ragged) {
+      std::vector<const float*> x;
+      std::vector<const float*> y;
+      for (std::size_t set = 0; set < a.size(); ++set) {
+        x.push_back(a[set]->data());
+        y.push_back(b[set]->data());
+      }
+      cub = cub_figures(cell, options, x, y, out.data(), executor, segments, stream);
+    }
+  }
   cudaStreamDestroy(stream);
   std::printf(
       "%-5s %8lld x %-10lld %s%s  cold %8.2f us (%.2f-%.2f)  warm %8.2f  graph %8.2f  copy %8.2f  ratio "
@@ -171,17 +231,18 @@ void run(const Cell& cell, const Options& options, std::string& lines) {
       cell.single ? "f32" : "f64", cell.ragged ? " ragged" : "", cold.median, cold.low, cold.high,
       warm.median, graph.time.median, copy.median, cold.median / copy.median, graph.time.median / copy.median,
       graph.launches);
-  char line[768];
+  char line[1024];
   std::snprintf(
       line, sizeof line,
       "    {\"call\": \"%s\", \"segments\": %lld, \"length\": %lld, \"dtype\": \"%s\", \"ragged\": %s, "
       "\"bytes_read\": %lld, \"cold_us\": [%.3f, %.3f, %.3f], \"warm_us\": [%.3f, %.3f, %.3f], "
       "\"cold_graph_us\": [%.3f, %.3f, %.3f], \"copy_us\": [%.3f, %.3f, %.3f], \"scratch_bytes\": %lld, "
-      "\"launches\": %zu}",
+      "\"launches\": %zu%s}",
       cell.what, static_cast<long long>(cell.segments), static_cast<long long>(cell.length),
       cell.single ? "float32" : "float64", cell.ragged ? "true" : "false", static_cast<long long>(read),
       cold.low, cold.median, cold.high, warm.low, warm.median, warm.high, graph.time.low, graph.time.median,
-      graph.time.high, copy.low, copy.median, copy.high, static_cast<long long>(bytes), graph.launches);
+      graph.time.high, copy.low, copy.median, copy.high, static_cast<long long>(bytes), graph.launches,
+      cub.c_str());
   lines += (lines.empty() ? "" : ",\n") + std::string(line);
 }
 
