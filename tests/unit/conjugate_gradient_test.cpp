@@ -1,6 +1,7 @@
 // Batches of conjugate gradients: each system as alone, every way to end, and the linear maps.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -100,6 +101,25 @@ TYPED_TEST(ConjugateGradients, BatchedAreAsAlone) {
       EXPECT_EQ(alone.residual_norm[0], together.residual_norm[k]) << s;
       EXPECT_EQ(alone.true_residual_norm[0], together.true_residual_norm[k]) << s;
     }
+  }
+}
+
+// The length of the report of Warp issue 1700, four times over, where its batch had other bits.
+TYPED_TEST(ConjugateGradients, LongOnesAreAsAlone) {
+  Random random(8);
+  LinearSystems<TypeParam> one(2);
+  one.append(random, 111580, 1e-7);
+  LinearSystems<TypeParam> batch(2);
+  batch.append(random, 10, 1.0);
+  for (int copy = 0; copy < 4; ++copy) batch.append(one, 0);
+  const Call call{false, true, 1e-6, 40};
+  const Solution<TypeParam> alone = solved(one, call);
+  const Solution<TypeParam> together = solved(batch, call);
+  for (std::size_t s = 1; s < 5; ++s) {
+    const auto first = together.x.begin() + batch.offsets[s];
+    EXPECT_TRUE(std::equal(alone.x.begin(), alone.x.end(), first));
+    EXPECT_EQ(alone.true_residual_norm[0], together.true_residual_norm[s]);
+    EXPECT_EQ(together.iterations[s], 40);
   }
 }
 
