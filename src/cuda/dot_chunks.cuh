@@ -268,15 +268,23 @@ ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t reduce_tile(const DotPlan& plan, int pai
   }
 }
 
+// Waits for the kernel that judges offsets. Until then they may be anything: what is read of the arrays are
+// chunks and tiles, wherever segments begin or end.
+__device__ inline bool refused_offsets(const DotPlan& plan) {
+  wait_for_kernel_before();
+  return plan.offsets != nullptr && *plan.faulty_offsets != 0;
+}
+
 template <class T, int kPairs>
-__global__ void __launch_bounds__(32 * kDotWarps, kDotBlocks)
+__global__ void __launch_bounds__(32 * kDotWarps, kPairs < 3 ? kDotBlocks : kDotBlocks - 1)
     reduce_chunks(const __grid_constant__ DotPlan plan) {
-  begin_kernel();
+  // The kernel before, of ours, has waited for the one before it, and so for the inputs: they are read while
+  // it ends, and it is waited for before anything that it writes is looked at or anything is written.
+  let_next_kernel_start();
   auto* all_shared = reinterpret_cast<DotShared<T>*>(dynamic_shared());
   DotShared<T>& shared = all_shared[threadIdx.x / 32];
   const std::int64_t chunk = static_cast<std::int64_t>(blockIdx.x) * kDotWarps + threadIdx.x / 32;
   if (chunk >= plan.chunks) return;
-  if (plan.offsets != nullptr && *plan.faulty_offsets != 0) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::int64_t chunk_begin = chunk * kDotChunk;
   const std::int64_t chunk_end = min(chunk_begin + kDotChunk, plan.total);
@@ -286,6 +294,7 @@ __global__ void __launch_bounds__(32 * kDotWarps, kDotBlocks)
   if (segment < plan.rows && plan.begin(segment) <= chunk_begin && plan.end(segment) >= chunk_end) {
     CompensatedSum sums[kPairs];
     stream_chunk<T, kPairs>(plan, chunk_begin, static_cast<int>(chunk_end - chunk_begin), sums);
+    if (refused_offsets(plan)) return;
     const bool begins = plan.begin(segment) == chunk_begin;
     const bool ends = plan.end(segment) == chunk_end;
     if (begins && !ends) open = segment;
@@ -312,6 +321,7 @@ __global__ void __launch_bounds__(32 * kDotWarps, kDotBlocks)
       for (int p = 0; p < kPairs; ++p) {
         tile.risky =
             stage_tile<T>(plan.pairs[p], tile.begin, static_cast<int>(tile.end - tile.begin), shared);
+        if (refused_offsets(plan)) return;
         next = reduce_tile<T>(plan, p, tile, segment, shared);
       }
       segment = next;
