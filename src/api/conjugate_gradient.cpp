@@ -13,6 +13,7 @@
 #include "api/guarded.hpp"
 #include "cpu/conjugate_gradient.hpp"
 #include "cuda/conjugate_gradient.hpp"
+#include "cuda/cuda.hpp"
 #include "isofold/segmented.hpp"
 
 namespace isofold {
@@ -85,8 +86,7 @@ class Passes {
     return {};
   }
   [[nodiscard]] Status after_operator() const {
-    if (on_device()) return cuda::cg_after_operator(state_, executor_);
-    cpu::cg_after_operator(state_);
+    if (!on_device()) cpu::cg_after_operator(state_);
     return {};
   }
   [[nodiscard]] Status after_residual(bool last_step) const {
@@ -120,11 +120,7 @@ class Passes {
 class Solve {
  public:
   Solve(const CgProblem& problem, const CgState& state, const Executor& executor, const Executor& reducer)
-      : problem_(problem),
-        state_(state),
-        executor_(executor),
-        reducer_(reducer),
-        passes_(state, executor) {}
+      : problem_(problem), state_(state), executor_(executor), reducer_(reducer), passes_(state, executor) {}
 
   [[nodiscard]] Status run() {
     if (Status status = begin(); !status.ok()) return status;
@@ -159,11 +155,8 @@ class Solve {
     const DataType type = state_.type;
     const ConstArray r{state_.r, type};
     if (Status status = problem_.matrix(state_.p, state_.q, executor_); !status.ok()) return status;
-    if (Status status =
-            segment_dot({state_.p, type}, {state_.q, type}, state_.systems, state_.curvature, reducer_);
-        !status.ok()) {
-      return status;
-    }
+    const SegmentReduction curvature{SegmentValue::dot, {state_.p, type}, {state_.q, type}, state_.curvature};
+    if (Status status = reduce(&curvature, 1); !status.ok()) return status;
     if (Status status = passes_.after_operator(); !status.ok()) return status;
     if (Status status = passes_.move(); !status.ok()) return status;
     if (problem_.preconditioner) {
@@ -171,9 +164,15 @@ class Solve {
     }
     const SegmentReduction both[] = {{SegmentValue::norm, r, {}, state_.norm},
                                      {SegmentValue::dot, r, {state_.z, type}, state_.inner}};
-    if (Status status = segment_reductions(both, 2, state_.systems, reducer_); !status.ok()) return status;
+    if (Status status = reduce(both, 2); !status.ok()) return status;
     if (Status status = passes_.after_residual(last_step); !status.ok()) return status;
     return passes_.direct();
+  }
+
+  // On a device in the scratch that the norm of b has prepared.
+  [[nodiscard]] Status reduce(const SegmentReduction* reductions, std::int64_t count) const {
+    if (!passes_.on_device()) return segment_reductions(reductions, count, state_.systems, reducer_);
+    return cuda::segment_reductions(reductions, count, state_.systems, reducer_, true);
   }
 
   // The first check, the iterations, the checks of small and of replaced residuals, and the last one.

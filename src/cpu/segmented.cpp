@@ -19,7 +19,8 @@
 namespace isofold::cpu {
 namespace {
 
-constexpr std::int64_t kPiece = 1 << 15;    // elements; what a thread takes at a time
+constexpr std::int64_t kPiece = 1 << 15;  // elements; what a thread takes at a time
+constexpr std::int64_t kThread = 1 << 17;
 constexpr std::int64_t kStretch = 1 << 12;  // elements summed without merging lanes
 constexpr std::int64_t kBuffer = 512;       // elements converted at a time, where that is needed
 
@@ -135,7 +136,10 @@ class Batch {
  public:
   Batch(const SegmentReduction* reductions, std::int64_t count, const Rows& segments,
         const Executor& executor)
-      : reductions_(reductions), segments_(segments), executor_(executor), threads_(thread_count(executor)) {
+      : reductions_(reductions),
+        segments_(segments),
+        executor_(executor),
+        threads_(threads_for(segments.total() * count, executor)) {
     for (std::int64_t r = 0; r < count; ++r) terms_.emplace_back(reductions[r]);
   }
 
@@ -157,6 +161,11 @@ class Batch {
   }
 
  private:
+  // One for so many elements as take about as long as a thread does to start.
+  static int threads_for(std::int64_t elements, const Executor& executor) {
+    return static_cast<int>(std::min<std::int64_t>(thread_count(executor), 1 + elements / kThread));
+  }
+
   [[nodiscard]] CompensatedSum* part(std::vector<CompensatedSum>& parts, std::int64_t piece) const {
     return parts.data() + static_cast<std::size_t>(piece) * terms_.size();
   }

@@ -42,18 +42,12 @@ __global__ void __launch_bounds__(kBlock) start_systems(const __grid_constant__ 
   start_system(state.terms(s), s, state.system[s], state.out);
 }
 
-__global__ void __launch_bounds__(kBlock) systems_after_operator(const __grid_constant__ CgState state) {
-  begin_kernel();
-  const std::int64_t s = thread_index();
-  if (s == 0) *state.active = 0;
-  if (s < state.systems.count) after_operator(state.curvature[s], state.system[s]);
-}
-
 __global__ void __launch_bounds__(kBlock)
     systems_after_residual(const __grid_constant__ CgState state, bool last_step) {
   begin_kernel();
   const std::int64_t s = thread_index();
   if (s >= state.systems.count) return;
+  after_operator(state.curvature[s], state.system[s]);
   after_residual(state.norm[s], state.inner[s], s, state.replace_every, last_step, state.system[s],
                  state.out);
   if (state.system[s].phase != CgPhase::done) {
@@ -68,7 +62,13 @@ __global__ void __launch_bounds__(kBlock)
     move_elements(const __grid_constant__ CgState state, std::int64_t total) {
   begin_kernel();
   const std::int64_t i = thread_index();
-  if (i < total) CgElements<T>(state).move(state.system[row_of(state.systems, i)], i);
+  if (i == 0) *state.active = 0;
+  if (i >= total) return;
+  // What the step makes of the system is kept by systems_after_residual.
+  const std::int64_t s = row_of(state.systems, i);
+  CgSystem system = state.system[s];
+  after_operator(state.curvature[s], system);
+  CgElements<T>(state).move(system, i);
 }
 
 template <class T>
@@ -149,10 +149,6 @@ Status with_types(DataType type, DataType values, const void* x, void* y, Use us
 
 Status cg_start(const CgState& state, const Executor& executor) {
   return launched(start_systems, state.systems.count, executor, state);
-}
-
-Status cg_after_operator(const CgState& state, const Executor& executor) {
-  return launched(systems_after_operator, state.systems.count, executor, state);
 }
 
 Status cg_after_residual(const CgState& state, bool last_step, const Executor& executor) {

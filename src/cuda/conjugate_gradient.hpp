@@ -11,8 +11,8 @@
 
 namespace isofold::cuda {
 
+// There is no cg_after_operator: the two passes around it do its part, which spares a launch.
 [[nodiscard]] Status cg_start(const CgState& state, const Executor& executor);
-[[nodiscard]] Status cg_after_operator(const CgState& state, const Executor& executor);
 [[nodiscard]] Status cg_after_residual(const CgState& state, bool last_step, const Executor& executor);
 [[nodiscard]] Status cg_move(const CgState& state, const Executor& executor);
 [[nodiscard]] Status cg_direct(const CgState& state, const Executor& executor);

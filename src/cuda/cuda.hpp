@@ -23,8 +23,10 @@ namespace isofold::cuda {
                                        const Executor& executor);
 [[nodiscard]] Status isotonic_gradient_scratch(const IsotonicProblem& problem, std::int64_t* bytes);
 
+// prepared: the executor's scratch is that of an earlier call over the same segments, in the stream's order.
 [[nodiscard]] Status segment_reductions(const SegmentReduction* reductions, std::int64_t count,
-                                        const Rows& segments, const Executor& executor);
+                                        const Rows& segments, const Executor& executor,
+                                        bool prepared = false);
 [[nodiscard]] Status segment_reductions_scratch(const Rows& segments, std::int64_t count,
                                                 std::int64_t* bytes);
 

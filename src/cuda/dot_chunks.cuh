@@ -278,8 +278,9 @@ __device__ inline bool refused_offsets(const DotPlan& plan) {
 template <class T, int kPairs>
 __global__ void __launch_bounds__(32 * kDotWarps, kPairs < 3 ? kDotBlocks : kDotBlocks - 1)
     reduce_chunks(const __grid_constant__ DotPlan plan) {
-  // The kernel before, of ours, has waited for the one before it, and so for the inputs: they are read while
-  // it ends, and it is waited for before anything that it writes is looked at or anything is written.
+  // The kernel that clears or judges has waited for the one before it, and so for the inputs: they are read
+  // while it ends, and it is waited for before anything that it writes is looked at or anything is written.
+  if (plan.prepared != 0) wait_for_kernel_before();
   let_next_kernel_start();
   auto* all_shared = reinterpret_cast<DotShared<T>*>(dynamic_shared());
   DotShared<T>& shared = all_shared[threadIdx.x / 32];

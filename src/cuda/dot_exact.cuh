@@ -62,6 +62,16 @@ ISOFOLD_DEVICE_OUT_OF_LINE inline void finish_digits(const DotPair& pair, std::i
   store_dot(pair, segment, value + 0.0);
 }
 
+// The last block leaves the counters as it would like to find them.
+__device__ inline void leave_cleared(const DotPlan& plan, unsigned blocks) {
+  __syncthreads();
+  if (threadIdx.x != 0) return;
+  __threadfence();
+  if (atomicAdd(plan.finished_blocks, 1U) + 1 != blocks) return;
+  *plan.finished_blocks = 0;
+  *plan.undecided_count = 0;
+}
+
 template <class T>
 __global__ void __launch_bounds__(32 * kDotWarps)
     sum_undecided(const __grid_constant__ DotPlan plan, unsigned blocks) {
@@ -76,6 +86,7 @@ __global__ void __launch_bounds__(32 * kDotWarps)
         store_dot(plan.pairs[p], i, __longlong_as_double(0x7ff8000000000000LL));
       }
     }
+    leave_cleared(plan, blocks);
     return;
   }
   const auto count = static_cast<std::int64_t>(*plan.undecided_count);
@@ -143,6 +154,7 @@ __global__ void __launch_bounds__(32 * kDotWarps)
     }
     if (threadIdx.x == 0 && shared.last != 0) finish_digits(pair, segment, shared);
   }
+  leave_cleared(plan, blocks);
 }
 
 }  // namespace isofold::cuda

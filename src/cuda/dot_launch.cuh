@@ -19,6 +19,7 @@ __global__ void clear_counts(const __grid_constant__ Plan plan) {
   begin_kernel();
   *plan.faulty_offsets = 0;
   *plan.undecided_count = 0;
+  *plan.finished_blocks = 0;
 }
 
 template <class T, int kPairs>
@@ -32,8 +33,10 @@ cudaError_t launch_pass(const DotPlan& plan, int multiprocessors, cudaStream_t s
   const auto blocks = [](std::int64_t items, int a_block) {
     return static_cast<unsigned>((items + a_block - 1) / a_block);
   };
-  start_kernel(clear_counts<DotPlan>, 1, 1, 0, stream, plan);
-  if (plan.offsets != nullptr) start_judging(plan, stream);
+  if (plan.prepared == 0) {
+    start_kernel(clear_counts<DotPlan>, 1, 1, 0, stream, plan);
+    if (plan.offsets != nullptr) start_judging(plan, stream);
+  }
   start_kernel(reduce_chunks<T, kPairs>, blocks(plan.chunks, kDotWarps), 32 * kDotWarps, kShared, stream,
                plan);
   if (plan.chunks > 1) {

@@ -50,8 +50,12 @@ struct DotPlan {
   std::int64_t total;
   std::int64_t chunks;
 
+  // Zero when a pass begins: cleared before, or left so by the pass before (`prepared`), whose judgement of
+  // the offsets then holds too.
   int* faulty_offsets;
   unsigned long long* undecided_count;
+  unsigned int* finished_blocks;  // of the last kernel
+  int prepared;
   std::int64_t* undecided;     // segment * kMostPairs + pair
   CompensatedSum* heads;       // by chunk and pair
   CompensatedSum* tails;       //

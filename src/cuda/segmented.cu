@@ -35,6 +35,7 @@ std::int64_t place_dot_scratch(DotPlan& plan, void* memory) {
   const auto take = [&]<class T>(T*& array, std::int64_t count) { array = carver.take<T>(count); };
   take(plan.faulty_offsets, 1);
   take(plan.undecided_count, 1);
+  take(plan.finished_blocks, 1);
   take(plan.heads, plan.chunks * plan.pair_count);
   take(plan.tails, plan.chunks * plan.pair_count);
   take(plan.tail_segment, plan.chunks);
@@ -69,7 +70,7 @@ Status segment_reductions_scratch(const Rows& segments, std::int64_t count, std:
 }
 
 Status segment_reductions(const SegmentReduction* reductions, std::int64_t count, const Rows& segments,
-                          const Executor& executor) {
+                          const Executor& executor, bool prepared) {
   for (std::int64_t r = 0; r < count; ++r) {
     if (reductions[r].value == SegmentValue::dot && reductions[r].b.type != reductions[r].a.type) {
       return {StatusCode::unsupported, "b: the CUDA executor takes arrays of one type, that of a", -1, -1};
@@ -97,6 +98,8 @@ Status segment_reductions(const SegmentReduction* reductions, std::int64_t count
       }
       DotPlan plan = plan_of(segments, last - first);
       place_dot_scratch(plan, scratch);
+      // The passes of a call come after each other in the same scratch.
+      plan.prepared = prepared || first > 0 ? 1 : 0;
       for (std::int64_t r = first; r < last; ++r) {
         const SegmentReduction& reduction = reductions[r];
         const bool root = reduction.value == SegmentValue::norm;

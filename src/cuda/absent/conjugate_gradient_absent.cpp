@@ -12,7 +12,6 @@ Status absent() {
 }  // namespace
 
 Status cg_start(const CgState&, const Executor&) { return absent(); }
-Status cg_after_operator(const CgState&, const Executor&) { return absent(); }
 Status cg_after_residual(const CgState&, bool, const Executor&) { return absent(); }
 Status cg_move(const CgState&, const Executor&) { return absent(); }
 Status cg_direct(const CgState&, const Executor&) { return absent(); }

@@ -22,7 +22,7 @@ Status isotonic_gradient(const IsotonicProblem&, const std::uint8_t*, ConstArray
 
 Status isotonic_gradient_scratch(const IsotonicProblem&, std::int64_t*) { return absent(); }
 
-Status segment_reductions(const SegmentReduction*, std::int64_t, const Rows&, const Executor&) {
+Status segment_reductions(const SegmentReduction*, std::int64_t, const Rows&, const Executor&, bool) {
   return absent();
 }
 
