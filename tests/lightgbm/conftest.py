@@ -8,5 +8,9 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("lightgbm")
-for folder in (Path(__file__).parent.parent / "python", Path(__file__).parent, Path(__file__).parents[2] / "examples" / "trees"):
+for folder in (
+    Path(__file__).parent.parent / "python",
+    Path(__file__).parent,
+    Path(__file__).parents[2] / "examples" / "trees",
+):
     sys.path.append(str(folder))

@@ -49,10 +49,14 @@ def train(
     if missing is not None:
         values = np.where(missing, np.nan, values)
         every = np.vstack([every, np.full((1, every.shape[1]), np.nan)])
-    reference = lightgbm.Dataset(every, np.zeros(len(every)), params=settings, free_raw_data=False).construct()
+    reference = lightgbm.Dataset(
+        every, np.zeros(len(every)), params=settings, free_raw_data=False
+    ).construct()
     data = lightgbm.Dataset(values, np.zeros(len(bins)), params=settings, reference=reference).construct()
     booster = lightgbm.Booster(settings, data)
-    booster.update(fobj=lambda predictions, dataset: (gradients.astype(np.float32), hessians.astype(np.float32)))
+    booster.update(
+        fobj=lambda predictions, dataset: (gradients.astype(np.float32), hessians.astype(np.float32))
+    )
     tree: dict[str, Any] = booster.dump_model()["tree_info"][0]["tree_structure"]
     return tree
 

@@ -18,7 +18,9 @@ def data(seed: int) -> tuple[np.ndarray, list[int], np.ndarray, dict[str, Any]]:
     counts = [int(x) for x in random.integers(2, 40, features)]
     # Few of the bins hold rows: plateaus of equal sums.
     used = [max(1, int(c * random.choice([0.2, 0.6, 1.0]))) for c in counts]
-    bins = np.column_stack([random.choice(random.permutation(c)[:u], rows) for c, u in zip(counts, used, strict=True)])
+    bins = np.column_stack(
+        [random.choice(random.permutation(c)[:u], rows) for c, u in zip(counts, used, strict=True)]
+    )
     if features > 1 and random.random() < 0.3:
         bins[:, -1], counts[-1] = bins[:, 0], counts[0]
     gradients = random.integers(-4, 5, rows).astype(float)
@@ -34,7 +36,9 @@ def data(seed: int) -> tuple[np.ndarray, list[int], np.ndarray, dict[str, Any]]:
     return bins, counts, gradients, rules
 
 
-def ours(bins: np.ndarray, counts: list[int], gradients: np.ndarray, rules: dict[str, Any], **more: Any) -> Any:
+def ours(
+    bins: np.ndarray, counts: list[int], gradients: np.ndarray, rules: dict[str, Any], **more: Any
+) -> Any:
     histogram = isofold.histogram(bins.astype(np.uint8), gradients, bin_count=max(counts))
     return isofold.best_splits(
         histogram, **{"bin_counts": counts, **more}, **rules, min_sum_hessian_in_leaf=0, ties="lightgbm"
@@ -51,12 +55,17 @@ def test_same_feature_and_bin(part: int) -> None:
         if "split_feature" not in theirs:
             assert split.feature[0] == -1, seed
             continue
-        assert (split.feature[0], split.bin[0]) == (theirs["split_feature"], threshold_bin(theirs["threshold"])), seed
+        assert (split.feature[0], split.bin[0]) == (
+            theirs["split_feature"],
+            threshold_bin(theirs["threshold"]),
+        ), seed
         assert split.left_count[0] == theirs["left_child"]["leaf_count"], seed
         # LightGBM writes gains in float32, with min_gain_to_split added back.
         gain = split.gain[0] + rules["min_gain_to_split"]
         assert gain == pytest.approx(theirs["split_gain"], rel=1e-5), seed
-        assert split.left_output[0] == pytest.approx(theirs["left_child"]["leaf_value"], rel=1e-12, abs=1e-300)
+        assert split.left_output[0] == pytest.approx(
+            theirs["left_child"]["leaf_value"], rel=1e-12, abs=1e-300
+        )
         splits += 1
         plateaus += int(split.plateau[0, 0] < split.plateau[0, 1])
     assert splits > 60
@@ -94,13 +103,22 @@ def test_monotone(monotone: int) -> None:
     for seed in range(100):
         bins, counts, gradients, rules = data(20_000 + seed)
         theirs = train(
-            bins, counts, gradients, np.ones(len(bins)), num_leaves=2, monotone_constraints=[monotone] * len(counts), **rules
+            bins,
+            counts,
+            gradients,
+            np.ones(len(bins)),
+            num_leaves=2,
+            monotone_constraints=[monotone] * len(counts),
+            **rules,
         )
         split = ours(bins, counts, gradients, rules, monotone=monotone)
         if "split_feature" not in theirs:
             assert split.feature[0] == -1, seed
             continue
-        assert (split.feature[0], split.bin[0]) == (theirs["split_feature"], threshold_bin(theirs["threshold"])), seed
+        assert (split.feature[0], split.bin[0]) == (
+            theirs["split_feature"],
+            threshold_bin(theirs["threshold"]),
+        ), seed
 
 
 @pytest.mark.parametrize("one_hot", [True, False])
@@ -124,9 +142,7 @@ def test_categories(one_hot: bool) -> None:
             "cat_smooth": float(random.choice([1, 10])),
             "cat_l2": float(random.choice([0, 10])),
         }
-        theirs = train(
-            bins, counts, gradients, np.ones(rows), num_leaves=2, categorical=[0, 1, 2], **rules
-        )
+        theirs = train(bins, counts, gradients, np.ones(rows), num_leaves=2, categorical=[0, 1, 2], **rules)
         split = ours(bins, counts, gradients, rules, categorical=True)
         if "split_feature" not in theirs:
             assert split.feature[0] == -1, seed

@@ -181,7 +181,14 @@ class Node:
             gain = self._gain(left, kind, direction, self.monotone[feature])
             if gain is not None:
                 found.append(
-                    {"kind": kind, "direction": direction, "bin": bin_, "left": left, "gain": gain, "bins": bins}
+                    {
+                        "kind": kind,
+                        "direction": direction,
+                        "bin": bin_,
+                        "left": left,
+                        "gain": gain,
+                        "bins": bins,
+                    }
                 )
 
         if not self.categorical[feature]:
@@ -231,7 +238,8 @@ class Node:
     def _order(self, candidate: dict[str, Any]) -> tuple[float, int, int]:
         ties = self.rules.ties
         high = candidate["kind"] != 2 and (
-            ties == "highest" or (ties == "lightgbm" and candidate["kind"] == 0 and candidate["direction"] == 0)
+            ties == "highest"
+            or (ties == "lightgbm" and candidate["kind"] == 0 and candidate["direction"] == 0)
         )
         return (-candidate["gain"], candidate["direction"], -candidate["bin"] if high else candidate["bin"])
 

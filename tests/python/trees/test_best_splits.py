@@ -37,7 +37,9 @@ def found(problem: TreeProblem, threads: int = 1) -> tuple[isofold.Histogram, is
 
 
 def expected(problem: TreeProblem, histogram: isofold.Histogram, node: int) -> list[dict]:
-    sums = np.stack([histogram.gradients[node], histogram.hessians[node], histogram.counts[node]]).astype(np.int64)
+    sums = np.stack([histogram.gradients[node], histogram.hessians[node], histogram.counts[node]]).astype(
+        np.int64
+    )
     features = problem.features
     return Node(
         sums,
@@ -123,7 +125,9 @@ def test_subsets_of_hessians_of_any_size() -> None:
     bins = random.integers(0, 8, (400, 3)).astype(np.uint8)
     gradients, hessians = random.normal(size=400), random.random(400) + 0.1
     plain = isofold.best_splits(isofold.histogram(bins, gradients, hessians), min_sum_hessian_in_leaf=0)
-    small = isofold.best_splits(isofold.histogram(bins, gradients, hessians * 2.0**-1000), min_sum_hessian_in_leaf=0)
+    small = isofold.best_splits(
+        isofold.histogram(bins, gradients, hessians * 2.0**-1000), min_sum_hessian_in_leaf=0
+    )
     assert (small.feature[0], small.bin[0]) == (plain.feature[0], plain.bin[0])
     assert small.left_output[0] == plain.left_output[0] * 2.0**1000
 

@@ -147,7 +147,11 @@ BINS = np.array([[0, 1], [2, 3], [1, 0]], np.uint8)
         ({"gradients": [1.0, 0.0, -np.inf]}, ValueError, "gradients must be finite: position 2 is -inf"),
         ({"gradients": ["a", "b", "c"]}, TypeError, "gradients must hold real numbers"),
         ({"hessians": [1.0, np.inf, 2.0]}, ValueError, "hessians must be finite: position 1 is inf"),
-        ({"hessians": [1.0, 2.0, -1e-300]}, ValueError, "hessians must not be negative: position 2 is -1.*e-300"),
+        (
+            {"hessians": [1.0, 2.0, -1e-300]},
+            ValueError,
+            "hessians must not be negative: position 2 is -1.*e-300",
+        ),
         ({"hessians": [1.0]}, ValueError, r"hessians has shape \(1,\), but gradients has shape \(3,\)"),
         ({"node_ids": [0, 1]}, ValueError, "node_ids has 2 entries, but bins has 3 rows"),
         ({"node_ids": [0, 1, 2], "nodes": 2}, ValueError, r"node_ids\[2\] is 2"),
@@ -173,4 +177,6 @@ def test_inputs_are_left_alone() -> None:
     bins, gradients = BINS.copy(), np.array([1.0, 2.0, 3.0])
     for array in (bins, gradients):
         array.flags.writeable = False
-    assert_same(isofold.histogram(bins, gradients), oracle(BINS, quantize(gradients, np.ones(3))[0], 4, None, 1, None))
+    assert_same(
+        isofold.histogram(bins, gradients), oracle(BINS, quantize(gradients, np.ones(3))[0], 4, None, 1, None)
+    )
