@@ -184,7 +184,7 @@ class Grower:
         return left, right
 
     def _bounds(self, leaf: _Leaf, feature: int, outputs: list[float]) -> list[tuple[float, float]]:
-        """Below a monotone split the two sides keep to their half of the range, as LightGBM's basic method."""
+        """Below a monotone split each side keeps to its half of the range: LightGBM's basic method."""
         monotone = 0 if self.limits.monotone is None else self.limits.monotone[feature]
         if monotone == 0:
             return [leaf.bounds, leaf.bounds]

@@ -9,9 +9,19 @@ from tree_oracle import Node, Rules
 
 import isofold
 
-FIELDS = (
-    "feature bin gain margin default_left kind left_gradient left_hessian left_count left_output right_output"
-).split()
+FIELDS = [
+    "feature",
+    "bin",
+    "gain",
+    "margin",
+    "default_left",
+    "kind",
+    "left_gradient",
+    "left_hessian",
+    "left_count",
+    "left_output",
+    "right_output",
+]
 
 
 def found(problem: TreeProblem, threads: int = 1) -> tuple[isofold.Histogram, isofold.Splits]:
