@@ -3,7 +3,7 @@
     python bench/trees/reductions.py        # prints how often each disagrees with a scan, as JSON
 
 A GPU's reduction compares pairs in an order that follows from its shape. Where sums of gradients are rounded
-in an order of their own, equal gains come out a few units in the last place apart, and plain > then takes any of
+in an order of their own, equal gains come out a few units in the last place apart, and > then takes any of
 them. Calling gains equal within a relative 1e-12 is no cure: that is not transitive, so the shape of the
 reduction chooses among gains that are close. A total order has one maximum.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -268,4 +268,4 @@ def _count(value: int, name: str, most: int) -> int:
         raise TypeError(f"{name} must be an integer, not {value!r}")
     if not 0 <= value <= most:
         raise ValueError(f"{name} must be from 0 to {most}, not {value}")
-    return cast(int, int(value))
+    return int(value)

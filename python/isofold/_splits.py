@@ -14,6 +14,8 @@ from isofold._histogram import Histogram
 
 __all__ = ["Splits", "TiePolicy", "best_splits"]
 
+MOST_CATEGORIES = 1024  # bins of a categorical feature
+
 TiePolicy: TypeAlias = Literal["lowest", "highest", "middle", "lightgbm"]
 
 _RECORD = np.dtype(
@@ -79,7 +81,7 @@ class Splits:
 
     def __getattr__(self, name: str) -> Any:
         records = self.__dict__.get("_records")
-        if records is None or name not in _RECORD.names or name == "unused":
+        if records is None or name not in (_RECORD.names or ()) or name == "unused":
             raise AttributeError(f"'Splits' object has no attribute {name!r}")
         return records[name]
 
