@@ -40,14 +40,18 @@ struct FeatureView {
   }
 };
 
+// On a device nobody has checked the rules: nothing is read beyond the feature's bins whatever they are.
 ISOFOLD_HOST_DEVICE inline FeatureView feature_view(const HistogramArrays& histogram, std::int64_t base,
-                                                    const FeatureRules& feature, const ScaledRules& rules) {
-  FeatureView view{histogram.gradients + base, histogram.hessians + base,
-                   histogram.counts + base,    feature.bins - feature.has_missing,
-                   feature.has_missing,        feature.monotone,
-                   ScanKind::numerical};
+                                                    std::int32_t bin_count, const FeatureRules& feature,
+                                                    const ScaledRules& rules) {
+  const std::int32_t bins = feature.bins > bin_count ? bin_count : feature.bins;
+  const std::int32_t missing = feature.has_missing != 0 && bins > 0 ? 1 : 0;
+  FeatureView view{
+      histogram.gradients + base, histogram.hessians + base, histogram.counts + base, bins - missing, missing,
+      feature.monotone,           ScanKind::numerical};
   if (feature.kind == FeatureKind::categorical) {
-    view.kind = feature.bins <= rules.max_cat_to_onehot ? ScanKind::one_hot : ScanKind::subset;
+    view.kind = bins <= rules.max_cat_to_onehot ? ScanKind::one_hot : ScanKind::subset;
+    if (bins > kMostCategories) view.values = 0;
   }
   return view;
 }

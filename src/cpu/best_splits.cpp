@@ -151,6 +151,7 @@ class NodeSearch {
     FeatureRules all;
     all.bins = problem_.bin_count;
     return feature_view(problem_.histogram, (n * problem_.features + feature) * problem_.bin_count,
+                        problem_.bin_count,
                         problem_.feature_rules != nullptr ? problem_.feature_rules[feature] : all, rules_);
   }
 
