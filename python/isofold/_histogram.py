@@ -12,7 +12,7 @@ from isofold._arrays import flat, real_array, thread_count
 
 __all__ = ["GradientGrid", "Histogram", "QuantizedGradients", "histogram", "quantize_gradients"]
 
-_MOST_ROWS = 2**31 - 1
+MOST_ROWS = 2**31 - 1
 
 
 class GradientGrid(NamedTuple):
@@ -191,10 +191,10 @@ def histogram(
         quantized = quantize_gradients(gradients, hessians, grid=grid, threads=threads)
     if len(quantized.values) != len(matrix):
         raise ValueError(f"gradients has {len(quantized.values)} rows, but bins has {len(matrix)}")
-    ids = None if node_ids is None else _integers(node_ids, "node_ids", np.int32)
+    ids = None if node_ids is None else whole_numbers(node_ids, "node_ids", np.int32)
     if ids is not None and len(ids) != len(matrix):
         raise ValueError(f"node_ids has {len(ids)} entries, but bins has {len(matrix)} rows")
-    subset = None if rows is None else _integers(rows, "rows", np.int64)
+    subset = None if rows is None else whole_numbers(rows, "rows", np.int64)
     if nodes is None:
         nodes = 1 if ids is None else int(ids.max(initial=0)) + 1
     if bin_count is None:
@@ -203,9 +203,9 @@ def histogram(
     arrays = _native.histogram(
         matrix,
         flat(quantized.values),
-        _count(bin_count, "bin_count", 65536),
+        count_of(bin_count, "bin_count", 65536),
         ids,
-        _count(nodes, "nodes", _MOST_ROWS),
+        count_of(nodes, "nodes", MOST_ROWS),
         subset,
         thread_count(threads),
     )
@@ -233,7 +233,7 @@ def _bin_array(value: ArrayLike) -> NDArray[np.uint8] | NDArray[np.uint16]:
         raise TypeError(f"bins must be uint8 or uint16, not {array.dtype}")
     if array.ndim != 2:
         raise ValueError(f"bins must have shape (rows, features), not {array.shape}")
-    if len(array) > _MOST_ROWS:
+    if len(array) > MOST_ROWS:
         raise ValueError(f"bins: at most 2**31 - 1 rows, not {len(array)}")
     if not array.dtype.isnative or not array.flags.aligned or any(step < 0 for step in array.strides):
         array = np.require(array, dtype=array.dtype.newbyteorder("="), requirements=["C", "A"])
@@ -242,7 +242,7 @@ def _bin_array(value: ArrayLike) -> NDArray[np.uint8] | NDArray[np.uint16]:
     return array
 
 
-def _integers(value: ArrayLike, name: str, dtype: Any) -> Any:
+def whole_numbers(value: ArrayLike, name: str, dtype: Any) -> Any:
     array: NDArray[Any] = np.asarray(value)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, but has shape {array.shape}")
@@ -263,7 +263,7 @@ def _check_ranges(rows: Any, node_ids: Any, total: int, nodes: int) -> None:
         raise ValueError(f"{name}[{at}] is {array[at]}, which is not within [{lowest}, {end})")
 
 
-def _count(value: int, name: str, most: int) -> int:
+def count_of(value: int, name: str, most: int) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an integer, not {value!r}")
     if not 0 <= value <= most:

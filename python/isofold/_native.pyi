@@ -175,6 +175,55 @@ class DeviceProblem:
     ) -> None:
         """Enqueues the gradient on the stream."""
 
+def device_quantize_gradients(
+    device: int,
+    gradients: object,
+    hessians: object | None,
+    given: object | None,
+    out: object,
+    grid: object,
+    stream: int,
+) -> None:
+    """As quantize_gradients, into the outputs."""
+
+def device_histogram(
+    device: int,
+    bins: object,
+    quantized: object,
+    bin_count: int,
+    node_ids: object | None,
+    nodes: int,
+    rows: object | None,
+    gradients: object,
+    hessians: object,
+    counts: object,
+    fault: object,
+    stream: int,
+) -> None:
+    """As histogram, into the outputs."""
+
+def device_best_splits(
+    device: int,
+    gradients: object,
+    hessians: object,
+    counts: object,
+    grid: object,
+    nodes: int,
+    features: int,
+    bin_count: int,
+    feature_rules: object | None,
+    feature_mask: object | None,
+    parent_outputs: object | None,
+    output_bounds: object | None,
+    node_numbers: object | None,
+    rules: dict[str, Any],
+    top_k: int,
+    out: object,
+    left_bins: object | None,
+    stream: int,
+) -> None:
+    """As best_splits, into the outputs."""
+
 class DeviceMemory:
     """A flat array in device memory; blank: of NaN, or of zeros where it holds uint8."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -18,7 +17,7 @@ MOST_CATEGORIES = 1024  # bins of a categorical feature
 
 TiePolicy: TypeAlias = Literal["lowest", "highest", "middle", "lightgbm"]
 
-_RECORD = np.dtype(
+RECORD = np.dtype(
     [
         ("gain", np.float64),
         ("margin", np.float64),
@@ -81,15 +80,20 @@ class Splits:
 
     def __getattr__(self, name: str) -> Any:
         records = self.__dict__.get("_records")
-        if records is None or name not in (_RECORD.names or ()) or name == "unused":
+        if records is None or name not in (RECORD.names or ()) or name == "unused":
             raise AttributeError(f"'Splits' object has no attribute {name!r}")
         return records[name]
+
+    @property
+    def records(self) -> NDArray[Any]:
+        """All fields as one structured array."""
+        return self._records
 
     def __len__(self) -> int:
         return len(self._records)
 
     def __dir__(self) -> list[str]:
-        return sorted({*object.__dir__(self), *(_RECORD.names or ())} - {"unused"})
+        return sorted({*object.__dir__(self), *(RECORD.names or ())} - {"unused"})
 
     def tobytes(self) -> bytes:
         """All of it, for comparisons to the bit."""
@@ -158,27 +162,24 @@ def best_splits(
         number (`node_numbers`, by default its position) and the feature.
     """
     nodes, features, bins = histogram.shape
-    rules: Mapping[str, Any] = {
-        "lambda_l1": _real(lambda_l1, "lambda_l1"),
-        "lambda_l2": _real(lambda_l2, "lambda_l2"),
-        "min_data_in_leaf": _integer(min_data_in_leaf, "min_data_in_leaf"),
-        "min_sum_hessian_in_leaf": _real(min_sum_hessian_in_leaf, "min_sum_hessian_in_leaf"),
-        "min_gain_to_split": _real(min_gain_to_split, "min_gain_to_split"),
-        "max_delta_step": _real(max_delta_step, "max_delta_step"),
-        "path_smooth": _real(path_smooth, "path_smooth"),
-        "max_cat_to_onehot": _integer(max_cat_to_onehot, "max_cat_to_onehot"),
-        "max_cat_threshold": _integer(max_cat_threshold, "max_cat_threshold"),
-        "min_data_per_group": _integer(min_data_per_group, "min_data_per_group"),
-        "cat_smooth": _real(cat_smooth, "cat_smooth"),
-        "cat_l2": _real(cat_l2, "cat_l2"),
-        "ties": _tie_policy(ties),
-        "extra_trees": extra_trees_seed is not None,
-        "extra_seed": 0 if extra_trees_seed is None else int(extra_trees_seed) & (2**64 - 1),
-    }
-    if top_k is not None and _integer(top_k, "top_k") < 1:
-        raise ValueError(f"top_k must be at least 1, or None for one split without that axis, not {top_k}")
-    of_features = _feature_rules(features, bins, bin_counts, missing, categorical, monotone)
-    sets = bool(of_features["categorical"].any())
+    rules = split_rules(
+        lambda_l1=lambda_l1,
+        lambda_l2=lambda_l2,
+        min_data_in_leaf=min_data_in_leaf,
+        min_sum_hessian_in_leaf=min_sum_hessian_in_leaf,
+        min_gain_to_split=min_gain_to_split,
+        max_delta_step=max_delta_step,
+        path_smooth=path_smooth,
+        max_cat_to_onehot=max_cat_to_onehot,
+        max_cat_threshold=max_cat_threshold,
+        min_data_per_group=min_data_per_group,
+        cat_smooth=cat_smooth,
+        cat_l2=cat_l2,
+        ties=ties,
+        extra_trees_seed=extra_trees_seed,
+    )
+    count = top_count(top_k)
+    of_features = feature_rules(features, bins, bin_counts, missing, categorical, monotone)
     records, words = _native.best_splits(
         flat(histogram.gradients),
         flat(histogram.hessians),
@@ -188,26 +189,48 @@ def best_splits(
         features,
         bins,
         flat(of_features.view(np.uint8)),
-        _mask(feature_mask, nodes, features),
-        _doubles(parent_outputs, "parent_outputs", (nodes,)),
-        _doubles(output_bounds, "output_bounds", (nodes, 2)),
-        _numbers(node_numbers, nodes),
-        dict(rules),
-        1 if top_k is None else int(top_k),
-        sets,
+        mask_of(feature_mask, nodes, features),
+        doubles(parent_outputs, "parent_outputs", (nodes,)),
+        doubles(output_bounds, "output_bounds", (nodes, 2)),
+        numbers_of(node_numbers, nodes),
+        rules,
+        count,
+        bool(of_features["categorical"].any()),
         thread_count(threads),
     )
-    shape = (nodes,) if top_k is None else (nodes, int(top_k))
+    shape = (nodes,) if top_k is None else (nodes, count)
     categories = None
     if words is not None:
         bits = np.unpackbits(words.reshape(*shape, -1), axis=-1, bitorder="little")
         categories = bits[..., :bins].astype(np.bool_)
-    return Splits(records.view(_RECORD).reshape(shape), categories)
+    return Splits(records.view(RECORD).reshape(shape), categories)
 
 
-def _feature_rules(
+def split_rules(*, ties: str, extra_trees_seed: int | None, **parameters: Any) -> dict[str, Any]:
+    """The rules as the native module takes them."""
+    integers = {"min_data_in_leaf", "max_cat_to_onehot", "max_cat_threshold", "min_data_per_group"}
+    rules: dict[str, Any] = {
+        name: _integer(value, name) if name in integers else _real(value, name)
+        for name, value in parameters.items()
+    }
+    rules["ties"] = _tie_policy(ties)
+    rules["extra_trees"] = extra_trees_seed is not None
+    rules["extra_seed"] = 0 if extra_trees_seed is None else int(extra_trees_seed) & (2**64 - 1)
+    return rules
+
+
+def top_count(top_k: int | None) -> int:
+    if top_k is None:
+        return 1
+    if _integer(top_k, "top_k") < 1:
+        raise ValueError(f"top_k must be at least 1, or None for one split without that axis, not {top_k}")
+    return int(top_k)
+
+
+def feature_rules(
     features: int, bins: int, bin_counts: Any, missing: Any, categorical: Any, monotone: Any
 ) -> NDArray[Any]:
+    """Records as the native module takes them."""
     rules = np.zeros(features, _FEATURE)
     rules["bins"] = bins
     for name, value, field, lowest, highest in (
@@ -233,7 +256,7 @@ def _feature_rules(
     return rules
 
 
-def _mask(value: Any, nodes: int, features: int) -> NDArray[np.uint8] | None:
+def mask_of(value: Any, nodes: int, features: int) -> NDArray[np.uint8] | None:
     if value is None:
         return None
     array = np.asarray(value)
@@ -246,7 +269,7 @@ def _mask(value: Any, nodes: int, features: int) -> NDArray[np.uint8] | None:
     return flat(np.ascontiguousarray(np.broadcast_to(array, (nodes, features))).view(np.uint8))
 
 
-def _doubles(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
+def doubles(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float64] | None:
     if value is None:
         return None
     array = np.asarray(value, dtype=np.float64)
@@ -258,7 +281,7 @@ def _doubles(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float6
     return flat(array)
 
 
-def _numbers(value: Any, nodes: int) -> NDArray[np.int64] | None:
+def numbers_of(value: Any, nodes: int) -> NDArray[np.int64] | None:
     if value is None:
         return None
     array = np.asarray(value)

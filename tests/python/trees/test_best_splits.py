@@ -112,7 +112,7 @@ def test_no_bit_depends_on_rows_batches_or_threads(seed: int) -> None:
             output_bounds=None if problem.output_bounds is None else problem.output_bounds[[node]],
             top_k=problem.top_k,
         )
-        assert alone._records.tobytes() == splits._records[node].tobytes()
+        assert alone.records.tobytes() == splits.records[node].tobytes()
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-150, 1e150, 1e200, 1e300])
@@ -184,7 +184,7 @@ def test_extra_trees_draw_one_candidate_for_each_node_and_feature() -> None:
         again = isofold.best_splits(
             histogram.select([2]), extra_trees_seed=seed, top_k=3, min_data_in_leaf=1, node_numbers=[2]
         )
-        assert again._records[0].tobytes() == splits._records[2].tobytes()
+        assert again.records[0].tobytes() == splits.records[2].tobytes()
         drawn |= {(int(n), int(b)) for n, row in enumerate(splits.bin) for b in row}
     assert len({b for _, b in drawn}) > 25
     assert len(drawn) > 80
