@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
-from isofold._arrays import flat, real_array, thread_count
+from isofold._arrays import cuda_device, flat, real_array, thread_count
 
 __all__ = ["GradientGrid", "Histogram", "QuantizedGradients", "histogram", "quantize_gradients"]
 
@@ -218,7 +218,13 @@ def histogram(
     )
 
 
+def _refuse_device(value: object, name: str) -> None:
+    if cuda_device(value) is not None:
+        raise TypeError(f"{name} is on a GPU: isofold.torch has these functions for torch's tensors")
+
+
 def _gradient_array(value: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
+    _refuse_device(value, name)
     array = real_array(value, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, but has shape {array.shape}")
@@ -228,6 +234,7 @@ def _gradient_array(value: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
 
 
 def _bin_array(value: ArrayLike) -> NDArray[np.uint8] | NDArray[np.uint16]:
+    _refuse_device(value, "bins")
     array: NDArray[Any] = np.asarray(value)
     if array.dtype not in (np.uint8, np.uint16):
         raise TypeError(f"bins must be uint8 or uint16, not {array.dtype}")

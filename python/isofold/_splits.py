@@ -161,6 +161,8 @@ def best_splits(
         Extremely randomised trees: one candidate for each node and feature, drawn by this seed, the node's
         number (`node_numbers`, by default its position) and the feature.
     """
+    if not isinstance(histogram, Histogram):
+        raise TypeError(f"histogram must be an isofold.Histogram, not {type(histogram).__name__}")
     nodes, features, bins = histogram.shape
     rules = split_rules(
         lambda_l1=lambda_l1,

@@ -12,9 +12,6 @@ from random_trees import TreeProblem, random_problem
 import isofold
 import isofold.torch.trees as trees
 
-    pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")),
-]
-
 
 def arrays(problem: TreeProblem) -> tuple[isofold.Histogram, isofold.Splits]:
     histogram = isofold.histogram(
