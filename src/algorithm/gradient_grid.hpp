@@ -43,7 +43,7 @@ class Quantizer {
       : gradient_(grid.gradient_exponent), hessian_(grid.hessian_exponent) {}
 
   // Whether the grid holds them; a NaN is nowhere.
-  ISOFOLD_HOST_DEVICE bool holds(double gradient, double hessian) const {
+  [[nodiscard]] ISOFOLD_HOST_DEVICE bool holds(double gradient, double hessian) const {
     return std::fabs(gradient_.apply(gradient)) <= kMostGradient && hessian >= 0 &&
            hessian_.apply(hessian) <= kMostHessian;
   }
@@ -60,7 +60,7 @@ class Quantizer {
     double second;
     ISOFOLD_HOST_DEVICE explicit Factors(int exponent)
         : first(power_of_two(-exponent / 2)), second(power_of_two(-exponent - -exponent / 2)) {}
-    ISOFOLD_HOST_DEVICE double apply(double x) const { return x * first * second; }
+    [[nodiscard]] ISOFOLD_HOST_DEVICE double apply(double x) const { return x * first * second; }
   };
   // |x| <= 2^31: the sum's unit is 1, so it is rounded to an integer, ties to even, that its low bits hold.
   ISOFOLD_HOST_DEVICE static std::int32_t nearest(double x) {

@@ -123,8 +123,9 @@ Run plateau_of(const FeatureScan& scan, const FeatureView& view, const Candidate
   for (const std::int32_t bin : tied) {
     if (bin == run.last + 1) run.last = bin;
   }
-  for (auto bin = tied.rbegin(); bin != tied.rend(); ++bin) {
-    if (*bin == run.first - 1) run.first = *bin;
+  std::reverse(tied.begin(), tied.end());
+  for (const std::int32_t bin : tied) {
+    if (bin == run.first - 1) run.first = bin;
   }
   return run;
 }

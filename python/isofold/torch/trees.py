@@ -9,18 +9,33 @@ are no splits; bins, nodes and rows out of range are left out and set the histog
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from isofold import _native
-from isofold._histogram import MOST_ROWS, GradientGrid, Histogram, QuantizedGradients, count_of
+from isofold._histogram import MOST_ROWS, GradientGrid, QuantizedGradients, count_of
 from isofold._histogram import histogram as array_histogram
 from isofold._histogram import quantize_gradients as quantize_array
-from isofold._splits import RECORD, Splits, feature_rules, split_rules, top_count
+from isofold._splits import RECORD, feature_rules, split_rules, top_count
 from isofold._splits import best_splits as array_splits
+from isofold.torch._tree_tensors import (
+    QuantizedTensors,
+    TensorHistogram,
+    TensorSplits,
+    as_bytes,
+    as_floats,
+    as_integers,
+    as_tensor,
+    beside,
+    capsule,
+    check_categories,
+    check_fault,
+    current_stream,
+    placed,
+)
 
 __all__ = [
     "QuantizedTensors",
@@ -32,113 +47,6 @@ __all__ = [
 ]
 
 
-class QuantizedTensors(NamedTuple):
-    """Each row's gradient and hessian as integers on a grid."""
-
-    values: Tensor  # int32, (rows, 2): gradient, hessian
-    grid: Tensor  # int32: exponent of the gradients' unit, of the hessians', and 1 for a fault
-
-
-class TensorHistogram:
-    """As `isofold.Histogram`, of tensors. ``grid`` is int32: two exponents and a fault."""
-
-    __slots__ = ("counts", "fault", "gradients", "grid", "hessians")
-
-    def __init__(
-        self, gradients: Tensor, hessians: Tensor, counts: Tensor, grid: Tensor, fault: Tensor
-    ) -> None:
-        self.gradients = gradients  # int64, (nodes, features, bins)
-        self.hessians = hessians  # int64
-        self.counts = counts  # int32
-        self.grid = grid
-        self.fault = fault  # int32 of shape (1,): 1 where a bin, node or row was out of range
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        nodes, features, bins = self.counts.shape
-        return int(nodes), int(features), int(bins)
-
-    def subtract(self, child: TensorHistogram) -> TensorHistogram:
-        """The histogram of the rows that are not in `child`, on the same grid; also ``self - child``."""
-        if child.shape != self.shape:
-            raise ValueError(f"child has shape {child.shape}, but its parent has shape {self.shape}")
-        return TensorHistogram(
-            self.gradients - child.gradients,
-            self.hessians - child.hessians,
-            self.counts - child.counts,
-            self.grid,
-            self.fault | child.fault,
-        )
-
-    __sub__ = subtract
-
-    def select(self, nodes: Any) -> TensorHistogram:
-        """These nodes of it, in this order."""
-        index = torch.as_tensor(nodes, device=self.counts.device).reshape(-1)
-        return TensorHistogram(
-            self.gradients[index], self.hessians[index], self.counts[index], self.grid, self.fault
-        )
-
-    def numpy(self) -> Histogram:
-        """On the host, as `isofold.Histogram`. Waits for the device; raises ValueError for a fault."""
-        check_fault(self.grid, self.fault)
-        first, second, _ = self.grid.tolist()
-        return Histogram(
-            self.gradients.cpu().numpy(),
-            self.hessians.cpu().numpy(),
-            self.counts.cpu().numpy(),
-            GradientGrid(first, second),
-        )
-
-
-class TensorSplits:
-    """As `isofold.Splits`, of tensors."""
-
-    def __init__(self, records: Tensor, words: Tensor | None, bins: int) -> None:
-        self._records = records  # uint8, (..., 72)
-        self._words = words  # uint8, (..., bytes)
-        self._bins = bins
-
-    def __getattr__(self, name: str) -> Tensor:
-        records = self.__dict__.get("_records")
-        fields = RECORD.fields
-        if records is None or fields is None or name not in fields or name == "unused":
-            raise AttributeError(f"'TensorSplits' object has no attribute {name!r}")
-        dtype, offset = fields[name][:2]
-        base = dtype.base
-        wide: Tensor = records.view(getattr(torch, "uint8" if base == np.bool_ else base.name))
-        place = offset // base.itemsize
-        if dtype.shape:
-            return wide[..., place : place + dtype.shape[0]]
-        found = wide[..., place]
-        return found.to(torch.bool) if base == np.bool_ else found
-
-    @property
-    def categories(self) -> Tensor | None:
-        """For categorical splits, which bins go left."""
-        if self._words is None:
-            return None
-        bits = torch.arange(8, dtype=torch.uint8, device=self._words.device)
-        flags = (self._words[..., None] >> bits) & 1
-        return flags.flatten(-2)[..., : self._bins].to(torch.bool)
-
-    def numpy(self) -> Splits:
-        """On the host, as `isofold.Splits`. Waits for the device."""
-        categories = self.categories
-        records = self._records.cpu().numpy().view(RECORD)[..., 0]
-        return Splits(records, None if categories is None else categories.cpu().numpy())
-
-
-def check_fault(grid: Tensor, fault: Tensor | None = None) -> None:
-    """Raise ValueError for what the device has found. Waits for it."""
-    if int(grid[2]):
-        raise ValueError(
-            "gradients and hessians must be finite, hessians not negative, and a given grid hold them"
-        )
-    if fault is not None and int(fault[0]):
-        raise ValueError("a bin, a node id or a row is out of range")
-
-
 def quantize_gradients(
     gradients: Tensor,
     hessians: Tensor | None = None,
@@ -147,14 +55,14 @@ def quantize_gradients(
     validate: bool = False,
 ) -> QuantizedTensors:
     """As `isofold.quantize_gradients`. `grid`: of another result, int32 of length 3."""
-    gradients = _floats(gradients, "gradients")
-    hessians = None if hessians is None else _beside(_floats(hessians, "hessians"), gradients, "hessians")
+    gradients = as_floats(gradients, "gradients")
+    hessians = None if hessians is None else beside(as_floats(hessians, "hessians"), gradients, "hessians")
     if hessians is not None and hessians.shape != gradients.shape:
         raise ValueError(
             f"hessians has shape {tuple(hessians.shape)}, but gradients has {tuple(gradients.shape)}"
         )
     if grid is not None:
-        grid = _beside(_tensor(grid, "grid"), gradients, "grid").to(torch.int32).contiguous()
+        grid = beside(as_tensor(grid, "grid"), gradients, "grid").to(torch.int32).contiguous()
         if grid.shape != (3,):
             raise ValueError(f"grid must hold two exponents and a fault, not {tuple(grid.shape)}")
     if not gradients.is_cuda:
@@ -164,16 +72,16 @@ def quantize_gradients(
             torch.from_numpy(found.values), torch.tensor([*found.grid, 0], dtype=torch.int32)
         )
     with torch.cuda.device(gradients.device):
-        stream = _stream(gradients)
+        stream = current_stream(gradients)
         values = torch.empty((len(gradients), 2), dtype=torch.int32, device=gradients.device)
         chosen = torch.empty(3, dtype=torch.int32, device=gradients.device)
         _native.device_quantize_gradients(
             gradients.get_device(),
             gradients.__dlpack__(stream=stream),
-            _capsule(hessians, stream),
-            None if grid is None else _bytes(grid).__dlpack__(stream=stream),
-            _bytes(values).__dlpack__(stream=stream),
-            _bytes(chosen).__dlpack__(stream=stream),
+            capsule(hessians, stream),
+            None if grid is None else as_bytes(grid).__dlpack__(stream=stream),
+            as_bytes(values).__dlpack__(stream=stream),
+            as_bytes(chosen).__dlpack__(stream=stream),
             stream,
         )
     if validate:
@@ -196,7 +104,7 @@ def histogram(
 ) -> TensorHistogram:
     """As `isofold.histogram`. On CUDA, `bin_count` is by default all that the dtype of `bins` holds: 256, or
     65,536; and `nodes` has to be given with `node_ids`."""
-    bins = _tensor(bins, "bins")
+    bins = as_tensor(bins, "bins")
     if bins.dtype not in (torch.uint8, torch.uint16):
         raise TypeError(f"bins must be uint8 or uint16, not {bins.dtype}")
     if bins.dim() != 2:
@@ -207,11 +115,11 @@ def histogram(
         quantized = gradients
     else:
         quantized = quantize_gradients(gradients, hessians, grid=grid, validate=validate)
-    _beside(quantized.values, bins, "gradients")
+    beside(quantized.values, bins, "gradients")
     if len(quantized.values) != len(bins):
         raise ValueError(f"gradients has {len(quantized.values)} rows, but bins has {len(bins)}")
-    ids = None if node_ids is None else _beside(_whole(node_ids, "node_ids"), bins, "node_ids")
-    subset = None if rows is None else _beside(_whole(rows, "rows"), bins, "rows")
+    ids = None if node_ids is None else beside(as_integers(node_ids, "node_ids"), bins, "node_ids")
+    subset = None if rows is None else beside(as_integers(rows, "rows"), bins, "rows")
     if ids is not None and len(ids) != len(bins):
         raise ValueError(f"node_ids has {len(ids)} entries, but bins has {len(bins)} rows")
     if not bins.is_cuda:
@@ -243,7 +151,7 @@ def histogram(
     )
     device = bins.device
     with torch.cuda.device(device):
-        stream = _stream(bins)
+        stream = current_stream(bins)
         found = TensorHistogram(
             torch.empty(shape, dtype=torch.int64, device=device),
             torch.empty(shape, dtype=torch.int64, device=device),
@@ -254,11 +162,11 @@ def histogram(
         _native.device_histogram(
             bins.get_device(),
             bins.__dlpack__(stream=stream),
-            _bytes(quantized.values.contiguous()).__dlpack__(stream=stream),
+            as_bytes(quantized.values.contiguous()).__dlpack__(stream=stream),
             shape[2],
-            _capsule(None if ids is None else ids.to(torch.int32).contiguous(), stream),
+            capsule(None if ids is None else ids.to(torch.int32).contiguous(), stream),
             shape[0],
-            _capsule(None if subset is None else subset.to(torch.int64).contiguous(), stream),
+            capsule(None if subset is None else subset.to(torch.int64).contiguous(), stream),
             found.gradients.reshape(-1).__dlpack__(stream=stream),
             found.hessians.reshape(-1).__dlpack__(stream=stream),
             found.counts.reshape(-1).__dlpack__(stream=stream),
@@ -317,12 +225,12 @@ def best_splits(
     )
     count = top_count(top_k)
     of_features = feature_rules(features, bins, bin_counts, missing, categorical, monotone)
-    _check_categories(of_features)
+    check_categories(of_features)
     device = histogram.counts.device
-    mask = _placed(feature_mask, "feature_mask", torch.bool, device, [(features,), (nodes, features)])
-    outputs = _placed(parent_outputs, "parent_outputs", torch.float64, device, [(nodes,)])
-    bounds = _placed(output_bounds, "output_bounds", torch.float64, device, [(nodes, 2)])
-    numbers = _placed(node_numbers, "node_numbers", torch.int64, device, [(nodes,)])
+    mask = placed(feature_mask, "feature_mask", torch.bool, device, [(features,), (nodes, features)])
+    outputs = placed(parent_outputs, "parent_outputs", torch.float64, device, [(nodes,)])
+    bounds = placed(output_bounds, "output_bounds", torch.float64, device, [(nodes, 2)])
+    numbers = placed(node_numbers, "node_numbers", torch.int64, device, [(nodes,)])
     shape = (nodes,) if top_k is None else (nodes, count)
     if not histogram.counts.is_cuda:
         plain: dict[str, Any] = {
@@ -348,7 +256,7 @@ def best_splits(
             words = torch.from_numpy(np.packbits(found.categories, axis=-1, bitorder="little"))
         return TensorSplits(torch.from_numpy(flat), words, bins)
     with torch.cuda.device(device):
-        stream = _stream(histogram.counts)
+        stream = current_stream(histogram.counts)
         if mask is not None:
             mask = mask.expand(nodes, features).contiguous().view(torch.uint8)
         records = torch.empty((*shape, RECORD.itemsize), dtype=torch.uint8, device=device)
@@ -362,93 +270,19 @@ def best_splits(
             histogram.gradients.contiguous().reshape(-1).__dlpack__(stream=stream),
             histogram.hessians.contiguous().reshape(-1).__dlpack__(stream=stream),
             histogram.counts.contiguous().reshape(-1).__dlpack__(stream=stream),
-            _bytes(histogram.grid).__dlpack__(stream=stream),
+            as_bytes(histogram.grid).__dlpack__(stream=stream),
             nodes,
             features,
             bins,
             packed.__dlpack__(stream=stream) if features else None,
-            _capsule(mask, stream),
-            _capsule(outputs, stream),
-            _capsule(bounds, stream),
-            _capsule(numbers, stream),
+            capsule(mask, stream),
+            capsule(outputs, stream),
+            capsule(bounds, stream),
+            capsule(numbers, stream),
             rules,
             count,
-            _bytes(records).__dlpack__(stream=stream),
-            None if words is None else _bytes(words).__dlpack__(stream=stream),
+            as_bytes(records).__dlpack__(stream=stream),
+            None if words is None else as_bytes(words).__dlpack__(stream=stream),
             stream,
         )
     return TensorSplits(records, words, bins)
-
-
-def _check_categories(of_features: np.ndarray[Any, Any]) -> None:
-    """What the host refuses, before a device would have to."""
-    for index, feature in enumerate(of_features):
-        at = f"feature_rules: feature {index}, "
-        if feature["missing"] and feature["bins"] == 0:
-            raise ValueError(f"{at}has_missing, but no bins")
-        if feature["categorical"] and feature["monotone"]:
-            raise ValueError(f"{at}a categorical feature cannot be monotone")
-        if feature["categorical"] and feature["bins"] > 1024:
-            raise ValueError(f"{at}a categorical feature has at most 1024 bins, not {feature['bins']}")
-
-
-def _stream(tensor: Tensor) -> int:
-    fault = _native.cuda_fault()
-    if fault:
-        raise RuntimeError(fault)
-    # The default stream is 0 in CUDA and 1 in DLPack, where 0 is refused.
-    return int(torch.cuda.current_stream(tensor.device).cuda_stream) or 1
-
-
-def _tensor(value: Any, name: str) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
-    return value.detach()
-
-
-def _floats(value: Any, name: str) -> Tensor:
-    tensor = _tensor(value, name)
-    if tensor.dim() != 1:
-        raise ValueError(f"{name} must be 1-D, but has shape {tuple(tensor.shape)}")
-    if tensor.dtype in (torch.float16, torch.bfloat16):
-        tensor = tensor.to(torch.float32)
-    if tensor.dtype not in (torch.float32, torch.float64):
-        raise TypeError(f"{name} must be a floating-point tensor, not {tensor.dtype}")
-    return tensor.contiguous()
-
-
-def _whole(value: Any, name: str) -> Tensor:
-    tensor = _tensor(value, name)
-    if tensor.dim() != 1:
-        raise ValueError(f"{name} must be 1-D, but has shape {tuple(tensor.shape)}")
-    if tensor.dtype not in (torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8):
-        raise TypeError(f"{name} must hold integers, not {tensor.dtype}")
-    return tensor
-
-
-def _beside(tensor: Tensor, other: Tensor, name: str) -> Tensor:
-    if tensor.device != other.device:
-        raise ValueError(f"{name} is on {tensor.device}, and the others are on {other.device}")
-    return tensor
-
-
-def _placed(
-    value: Any, name: str, dtype: torch.dtype, device: torch.device, shapes: list[Any]
-) -> Tensor | None:
-    if value is None:
-        return None
-    tensor = torch.as_tensor(value)
-    if dtype == torch.bool and tensor.dtype != torch.bool:
-        raise TypeError(f"{name} must hold booleans, not {tensor.dtype}")
-    if tuple(tensor.shape) not in shapes:
-        wanted = " or ".join(map(str, shapes))
-        raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {wanted}")
-    return tensor.detach().to(device=device, dtype=dtype).contiguous()
-
-
-def _bytes(tensor: Tensor) -> Tensor:
-    return tensor.reshape(-1).view(torch.uint8)
-
-
-def _capsule(tensor: Tensor | None, stream: int) -> Any:
-    return None if tensor is None else tensor.reshape(-1).__dlpack__(stream=stream)
