@@ -52,14 +52,23 @@ const T* typed(const Optional& array, int device, std::int64_t size, const char*
 
 // Records as bytes.
 template <class T>
+void check_alignment(const void* pointer, const char* name) {
+  if (reinterpret_cast<std::uintptr_t>(pointer) % alignof(T) == 0) return;
+  const std::string text = std::string(name) + " must be aligned to " + std::to_string(alignof(T)) + " bytes";
+  throw nb::value_error(text.c_str());
+}
+template <class T>
 const T* records(const DeviceInput& array, int device, std::int64_t count, const char* name) {
   const auto size = count * static_cast<std::int64_t>(sizeof(T));
-  return reinterpret_cast<const T*>(typed<const std::uint8_t>(array, device, size, name));
+  const auto* bytes = typed<const std::uint8_t>(array, device, size, name);
+  check_alignment<T>(bytes, name);
+  return reinterpret_cast<const T*>(bytes);
 }
 template <class T>
 T* records(const DeviceOutput& array, int device, std::int64_t count, const char* name) {
-  return reinterpret_cast<T*>(
-      typed<std::uint8_t>(array, device, count * static_cast<std::int64_t>(sizeof(T)), name));
+  auto* bytes = typed<std::uint8_t>(array, device, count * static_cast<std::int64_t>(sizeof(T)), name);
+  check_alignment<T>(bytes, name);
+  return reinterpret_cast<T*>(bytes);
 }
 
 Executor on(std::intptr_t stream) {

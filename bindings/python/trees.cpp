@@ -76,6 +76,9 @@ std::tuple<nb::object, nb::object, nb::object> build(const Bins& bins, const Int
   HistogramProblem problem;
   problem.bins = bin_matrix(bins);
   check_size(quantized.size(), 2 * problem.bins.rows, "gradients");
+  if (reinterpret_cast<std::uintptr_t>(quantized.data()) % alignof(QuantizedGradient) != 0) {
+    throw nb::value_error("gradients: quantised ones must be aligned to 8 bytes");
+  }
   problem.gradients = reinterpret_cast<const QuantizedGradient*>(quantized.data());
   problem.bin_count = bin_count;
   problem.nodes = nodes;

@@ -25,7 +25,7 @@ struct GradientGrid {
   std::int32_t fault = 0;
 };
 
-struct QuantizedGradient {
+struct alignas(8) QuantizedGradient {
   std::int32_t gradient;  // within [-2^29, 2^29]
   std::int32_t hessian;   // within [0, 2^24]
 };

@@ -200,9 +200,12 @@ def histogram(
     if bin_count is None:
         bin_count = int(matrix.max(initial=0)) + 1
     _check_ranges(subset, ids, len(matrix), nodes)
+    pairs = flat(np.asarray(quantized.values, dtype=np.int32))
+    if pairs.ctypes.data % 8:
+        pairs = pairs.copy()
     arrays = _native.histogram(
         matrix,
-        flat(quantized.values),
+        pairs,
         count_of(bin_count, "bin_count", 65536),
         ids,
         count_of(nodes, "nodes", MOST_ROWS),

@@ -32,6 +32,7 @@ def data(seed: int) -> tuple[np.ndarray, list[int], np.ndarray, dict[str, Any]]:
         "min_data_in_leaf": int(random.choice([16, 20, 40])),
         "min_gain_to_split": float(random.choice([0, 0, 0.5])),
         "max_delta_step": float(random.choice([0, 0, 0.1])),
+        "path_smooth": float(random.choice([0, 0, 0, 5])),
     }
     return bins, counts, gradients, rules
 

@@ -180,3 +180,12 @@ def test_inputs_are_left_alone() -> None:
     assert_same(
         isofold.histogram(bins, gradients), oracle(BINS, quantize(gradients, np.ones(3))[0], 4, None, 1, None)
     )
+
+
+def test_quantised_gradients_at_any_address() -> None:
+    pairs = isofold.quantize_gradients([1.0, 2.0, 3.0])
+    memory = np.zeros(7, np.int32)
+    for start in (0, 1):
+        moved = memory[start : start + 6].reshape(3, 2)
+        moved[:] = pairs.values
+        assert isofold.histogram(BINS, pairs._replace(values=moved)) == isofold.histogram(BINS, pairs)
