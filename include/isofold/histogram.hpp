@@ -5,6 +5,9 @@
 // with 2^23 <= max q <= 2^24, but one that is not zero never becomes zero. Everything after that is integer
 // addition. So a histogram does not depend on the order of the rows, on threads, blocks or the device, and
 // neither on what else is in the batch.
+//
+// On a device these calls only enqueue work. Scratch is Executor::scratch, if it is large enough (the error
+// says how much is), or allocated in stream order.
 #pragma once
 
 #include <cstdint>
