@@ -34,7 +34,8 @@ if ((tests_only)); then exit 0; fi
 
 for tool in memcheck racecheck initcheck synccheck; do
   echo "==== compute-sanitizer $tool"
-  compute-sanitizer --tool "$tool" --error-exitcode 3 "$tester" --batches 3 --longest 9001 --seed 5 --streams 0
+  compute-sanitizer --tool "$tool" --error-exitcode 3 "$tester" --batches 3 --longest 9001 --seed 5 --streams 0 \
+    --trees 40
 done
 
 mkdir -p bench/results
@@ -42,6 +43,7 @@ result="bench/results/gpu-$(date +%F).json"
 commit="${ISOFOLD_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}"
 "$build/tests/cuda/time_gpu" --json "$result" --commit "$commit"
 echo "wrote $result"
+"$build/tests/cuda/time_trees" --json "${result%.json}-trees.json" --commit "$commit"
 # The same without certification: what that costs. Not exact, and a search on near ties might not end.
 timeout 300 "$build/tests/cuda/time_gpu_uncertified" --cells table --gradients 0 --commit "$commit" \
   --json "${result%.json}-uncertified.json" ||

@@ -9,6 +9,8 @@ void bind_isotonic(nanobind::module_& module);
 void bind_device_arrays(nanobind::module_& module);
 void bind_interpolation(nanobind::module_& module);
 void bind_float_environment(nanobind::module_& module);
+void bind_device_trees(nanobind::module_& module);
+void bind_trees(nanobind::module_& module);
 void bind_xla(nanobind::module_& module);
 
 }  // namespace isofold::python

@@ -8,5 +8,7 @@ NB_MODULE(_native, module) {
   isofold::python::bind_device_arrays(module);
   isofold::python::bind_interpolation(module);
   isofold::python::bind_float_environment(module);
+  isofold::python::bind_device_trees(module);
+  isofold::python::bind_trees(module);
   isofold::python::bind_xla(module);
 }

@@ -9,9 +9,23 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from isofold._histogram import GradientGrid, Histogram, QuantizedGradients, histogram, quantize_gradients
+from isofold._splits import Splits, best_splits
 from isofold.isotonic import IsotonicResult, isotonic_gradient, isotonic_regression
 
-__all__ = ["IsotonicResult", "__version__", "isotonic_gradient", "isotonic_regression"]
+__all__ = [
+    "GradientGrid",
+    "Histogram",
+    "IsotonicResult",
+    "QuantizedGradients",
+    "Splits",
+    "__version__",
+    "best_splits",
+    "histogram",
+    "isotonic_gradient",
+    "isotonic_regression",
+    "quantize_gradients",
+]
 
 __version__: str
 
