@@ -11,6 +11,8 @@ void bind_interpolation(nanobind::module_& module);
 void bind_conjugate_gradient(nanobind::module_& module);
 void bind_segmented(nanobind::module_& module);
 void bind_float_environment(nanobind::module_& module);
+void bind_device_trees(nanobind::module_& module);
+void bind_trees(nanobind::module_& module);
 void bind_xla(nanobind::module_& module);
 
 }  // namespace isofold::python

@@ -2,8 +2,10 @@
 #pragma once
 
 #include "isofold/arrays.hpp"
+#include "isofold/best_splits.hpp"
 #include "isofold/conjugate_gradient.hpp"
 #include "isofold/executor.hpp"
+#include "isofold/histogram.hpp"
 #include "isofold/interpolation.hpp"
 #include "isofold/isotonic.hpp"
 #include "isofold/linear_maps.hpp"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from isofold._histogram import GradientGrid, Histogram, QuantizedGradients, histogram, quantize_gradients
+from isofold._splits import Splits, best_splits
 from isofold.conjugate_gradient import CGResult, CGSolver, CGStatus, cg
 from isofold.isotonic import IsotonicResult, isotonic_gradient, isotonic_regression
 from isofold.segmented import segment_dot, segment_dots, segment_norm, segment_sum
@@ -17,11 +19,18 @@ __all__ = [
     "CGResult",
     "CGSolver",
     "CGStatus",
+    "GradientGrid",
+    "Histogram",
     "IsotonicResult",
+    "QuantizedGradients",
+    "Splits",
     "__version__",
+    "best_splits",
     "cg",
+    "histogram",
     "isotonic_gradient",
     "isotonic_regression",
+    "quantize_gradients",
     "segment_dot",
     "segment_dots",
     "segment_norm",

@@ -182,6 +182,42 @@ def conjugate_gradient(
 def conjugate_gradient_scratch(total: int, rows: int, ragged: bool, on_device: bool) -> int:
     """What conjugate_gradient takes as scratch."""
 
+def quantize_gradients(
+    gradients: _Floats, hessians: _Floats | None, grid: tuple[int, int] | None, threads: int
+) -> tuple[NDArray[np.uint8], tuple[int, int]]:
+    """(pairs of int32 as bytes, exponents of the grid's gradients and hessians)."""
+
+def histogram(
+    bins: NDArray[np.uint8] | NDArray[np.uint16],
+    gradients: NDArray[np.int32],
+    bin_count: int,
+    node_ids: NDArray[np.int32] | None,
+    nodes: int,
+    rows: NDArray[np.int64] | None,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+    """(sums of gradients, of hessians, counts: int32 as bytes), flat."""
+
+def best_splits(
+    gradients: NDArray[np.int64],
+    hessians: NDArray[np.int64],
+    counts: NDArray[np.int32],
+    grid: tuple[int, ...],
+    nodes: int,
+    features: int,
+    bin_count: int,
+    feature_rules: NDArray[np.uint8] | None,
+    feature_mask: NDArray[np.uint8] | None,
+    parent_outputs: NDArray[np.float64] | None,
+    output_bounds: NDArray[np.float64] | None,
+    node_numbers: NDArray[np.int64] | None,
+    rules: dict[str, Any],
+    top_k: int,
+    want_bins: bool,
+    threads: int,
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+    """(records of splits, sets of left bins or None), as bytes."""
+
 class DefaultFloatEnvironment:
     """Within it this thread rounds to nearest and keeps subnormals."""
 
@@ -237,6 +273,55 @@ class DeviceProblem:
         stream: int,
     ) -> None:
         """Enqueues the gradient on the stream."""
+
+def device_quantize_gradients(
+    device: int,
+    gradients: object,
+    hessians: object | None,
+    given: object | None,
+    out: object,
+    grid: object,
+    stream: int,
+) -> None:
+    """As quantize_gradients, into the outputs."""
+
+def device_histogram(
+    device: int,
+    bins: object,
+    quantized: object,
+    bin_count: int,
+    node_ids: object | None,
+    nodes: int,
+    rows: object | None,
+    gradients: object,
+    hessians: object,
+    counts: object,
+    fault: object,
+    stream: int,
+) -> None:
+    """As histogram, into the outputs."""
+
+def device_best_splits(
+    device: int,
+    gradients: object,
+    hessians: object,
+    counts: object,
+    grid: object,
+    nodes: int,
+    features: int,
+    bin_count: int,
+    feature_rules: object | None,
+    feature_mask: object | None,
+    parent_outputs: object | None,
+    output_bounds: object | None,
+    node_numbers: object | None,
+    rules: dict[str, Any],
+    top_k: int,
+    out: object,
+    left_bins: object | None,
+    stream: int,
+) -> None:
+    """As best_splits, into the outputs."""
 
 class DeviceMemory:
     """A flat array in device memory; blank: of NaN, or of zeros where it holds uint8."""
