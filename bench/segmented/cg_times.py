@@ -25,7 +25,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isofold.torch.conjugate_gradient import Banded, CGSolver
+from isofold.torch.conjugate_gradient import CGSolver
+from isofold.torch.linear_maps import Banded
 
 
 def systems(count: int, device: str) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,14 +11,8 @@ from torch.autograd import gradcheck
 
 import isofold
 from isofold.linear_maps import Banded as NumpyBanded
-from isofold.torch.conjugate_gradient import (
-    Banded,
-    BlockDiagonal,
-    CGSolver,
-    CompressedRows,
-    NormalEquations,
-    cg,
-)
+from isofold.torch.conjugate_gradient import CGSolver, cg
+from isofold.torch.linear_maps import Banded, BlockDiagonal, CompressedRows, NormalEquations
 
 OFFSETS = torch.tensor([0, 3, 3, 40, 300])
 
@@ -131,7 +125,11 @@ def test_a_solver_is_used_again() -> None:
     ("call", "error", "message"),
     [
         (lambda: cg(Banded(torch.ones(3, 2)), torch.ones(3)), ValueError, "A is for 2 unknowns, but b has 3"),
-        (lambda: cg(5, torch.ones(3)), TypeError, "A must be a linear map of this module or callable, not 5"),
+        (
+            lambda: cg(5, torch.ones(3)),
+            TypeError,
+            "A must be a map of isofold.torch.linear_maps or callable, not 5",
+        ),
         (
             lambda: cg(lambda x: x, torch.ones(3).half()),
             TypeError,

@@ -11,227 +11,12 @@ from torch import Tensor
 
 from isofold import _native
 from isofold.conjugate_gradient import CGStatus
-from isofold.torch._rows import as_offsets
 from isofold.torch._segments import spread
-from isofold.torch._solve import check_offsets
-from isofold.torch.segmented import segment_dot, segment_norm
+from isofold.torch._systems import NAMES, Cut, hand, place, stream_of
+from isofold.torch.linear_maps import BUILT_IN, BuiltIn
+from isofold.torch.segmented import segment_norm
 
-_NAMES = {torch.float32: "float32", torch.float64: "float64"}
-
-
-def _place(tensor: Tensor) -> int:
-    """The CUDA device's number; -1: host memory."""
-    return tensor.get_device() if tensor.is_cuda else -1
-
-
-def _stream(tensor: Tensor) -> int:
-    # The default stream is 0 in CUDA and 1 in DLPack, where 0 is refused.
-    return (int(torch.cuda.current_stream(tensor.device).cuda_stream) or 1) if tensor.is_cuda else 0
-
-
-def _hand(tensor: Tensor | None, stream: int) -> Any:
-    """What the native library takes."""
-    if tensor is None:
-        return None
-    flat = tensor.detach().reshape(-1)
-    return flat.__dlpack__(stream=stream) if flat.is_cuda else flat.numpy()
-
-
-class _Cut:
-    """How the concatenated vector is cut into systems."""
-
-    def __init__(self, shape: tuple[int, ...], offsets: Any, like: Tensor) -> None:
-        self.shape = shape
-        if not 1 <= len(shape) <= 2:
-            raise ValueError(f"b must be 1-D, or 2-D with a system a row, but has shape {tuple(shape)}")
-        self.offsets: Tensor | None = None
-        self.length: int | None = shape[1] if len(shape) == 2 else None
-        self.systems = 1 if len(shape) == 1 else shape[0]
-        if offsets is not None:
-            if len(shape) != 1:
-                raise ValueError(f"offsets cut a 1-D b into systems, but b has shape {tuple(shape)}")
-            self.offsets = as_offsets(offsets, like, "b").contiguous()
-            self.systems = int(self.offsets.shape[0]) - 1
-            if not like.is_cuda:
-                check_offsets(self.offsets, like.numel())
-
-    @property
-    def segment_length(self) -> int | None:
-        """As segment reductions have it: one system is one segment."""
-        return None if self.offsets is not None else self.shape[-1]
-
-
-class CompressedRows:
-    """A matrix by compressed rows, as `torch.sparse_csr_tensor` has it.
-
-    Row i holds ``values[offsets[i]:offsets[i + 1]]`` at the columns ``indices[...]``, which count through the
-    concatenated vector and must lie in i's system. A row with a column outside of the matrix is NaN.
-    """
-
-    def __init__(self, offsets: Tensor, indices: Tensor, values: Tensor, columns: int | None = None) -> None:
-        self.offsets = offsets.to(torch.int64).contiguous()
-        self.indices = indices.to(torch.int64).contiguous()
-        self.values = values
-        self.columns = int(offsets.shape[0]) - 1 if columns is None else int(columns)
-        if values.dim() != 1 or values.shape != indices.shape:
-            raise ValueError(
-                f"values have shape {tuple(values.shape)}, but indices have {tuple(indices.shape)}"
-            )
-
-    @property
-    def size(self) -> int:
-        return int(self.offsets.shape[0]) - 1
-
-    def _rows(self) -> Tensor:
-        places = torch.arange(self.indices.shape[0], device=self.indices.device)
-        return torch.searchsorted(self.offsets[1:], places, right=True).clamp_(max=max(self.size - 1, 0))
-
-    def jacobi(self) -> BlockDiagonal:
-        """The inverse of the diagonal, as a preconditioner."""
-        rows = self._rows()
-        values = self.values.detach()
-        on = torch.where(rows == self.indices, values, 0)
-        # At most one entry of a row is added to zeros.
-        return BlockDiagonal(1 / values.new_zeros(self.size).index_add(0, rows, on))
-
-    def transpose(self) -> CompressedRows:
-        order = torch.argsort(self.indices, stable=True)
-        ends = torch.arange(self.columns, device=self.indices.device)
-        offsets = torch.searchsorted(self.indices[order], ends, right=True)
-        offsets = torch.cat([offsets.new_zeros(1), offsets])
-        return CompressedRows(offsets, self._rows()[order], self.values[order], self.size)
-
-    def _arrays(self, stream: int) -> tuple[Any, Any, Any]:
-        offsets, indices, values = (
-            _hand(t.contiguous(), stream) for t in (self.offsets, self.indices, self.values)
-        )
-        return offsets, indices, values
-
-    def native(self, dtype: str, cut: _Cut, stream: int) -> Any:
-        return _native.compressed_map(_place(self.values), dtype, *self._arrays(stream), self.columns)
-
-    def gradient(self, adjoint: Tensor, x: Tensor, cut: _Cut) -> Tensor:
-        return -adjoint[self._rows()] * x[self.indices]
-
-
-class Banded:
-    """A matrix by its diagonals, of shape (2 width + 1, n): ``(A x)[i]`` sums
-    ``diagonals[d + width, i] * x[i + d]`` over those i + d that lie in i's system."""
-
-    def __init__(self, diagonals: Tensor) -> None:
-        if diagonals.dim() != 2 or diagonals.shape[0] % 2 == 0:
-            raise ValueError(f"diagonals must have shape (2 width + 1, n), but have {tuple(diagonals.shape)}")
-        self.values = diagonals
-        self.width = diagonals.shape[0] // 2
-
-    @property
-    def size(self) -> int:
-        return int(self.values.shape[1])
-
-    def jacobi(self) -> BlockDiagonal:
-        """The inverse of the diagonal, as a preconditioner."""
-        return BlockDiagonal(1 / self.values.detach()[self.width])
-
-    def native(self, dtype: str, cut: _Cut, stream: int) -> Any:
-        length = cut.length if cut.offsets is None else None
-        return _native.banded_map(
-            _place(self.values),
-            dtype,
-            self.width,
-            _hand(self.values.contiguous(), stream),
-            self.size,
-            _hand(cut.offsets, stream),
-            length,
-        )
-
-    def gradient(self, adjoint: Tensor, x: Tensor, cut: _Cut) -> Tensor:
-        numbers = torch.arange(cut.systems, device=x.device, dtype=torch.float64)
-        system = spread(numbers, cut.offsets, cut.segment_length, x.shape[0])
-        found = torch.zeros_like(self.values)
-        for d in range(-self.width, self.width + 1):
-            here = slice(max(0, -d), x.shape[0] - max(0, d))
-            there = slice(max(0, d), x.shape[0] - max(0, -d))
-            inside = system[here] == system[there]
-            found[d + self.width, here] = torch.where(inside, -adjoint[here] * x[there], 0).to(found.dtype)
-        return found
-
-
-class BlockDiagonal:
-    """Square blocks of one size along the diagonal: of shape (blocks, size, size), or (n,) for a diagonal."""
-
-    def __init__(self, blocks: Tensor) -> None:
-        if blocks.dim() not in (1, 3) or (blocks.dim() == 3 and blocks.shape[1] != blocks.shape[2]):
-            raise ValueError(f"blocks must have shape (blocks, size, size), but have {tuple(blocks.shape)}")
-        self.values = blocks
-
-    @property
-    def _width(self) -> int:
-        return int(self.values.shape[1]) if self.values.dim() == 3 else 1
-
-    @property
-    def size(self) -> int:
-        return int(self.values.shape[0]) * self._width
-
-    def native(self, dtype: str, cut: _Cut, stream: int) -> Any:
-        place = _place(self.values)
-        return _native.block_map(
-            place, dtype, self._width or 1, _hand(self.values.contiguous(), stream), self.size
-        )
-
-    def gradient(self, adjoint: Tensor, x: Tensor, cut: _Cut) -> Tensor:
-        if self.values.dim() == 1:
-            return -adjoint * x
-        shape = (-1, self._width)
-        return -adjoint.reshape(shape)[:, :, None] * x.reshape(shape)[:, None, :]
-
-
-class NormalEquations:
-    """J^T J + damping, applied as two products with J's rows and with those of its transpose."""
-
-    def __init__(self, jacobian: CompressedRows, damping: float = 0.0) -> None:
-        self.jacobian = jacobian
-        self.values = jacobian.values
-        self.damping = float(damping)
-        with torch.no_grad():
-            self.transposed = jacobian.transpose()
-        self._between: Tensor | None = None  # J x
-
-    @property
-    def size(self) -> int:
-        return self.jacobian.columns
-
-    def jacobi(self) -> BlockDiagonal:
-        """The inverse of the diagonal, as a preconditioner."""
-        columns = self.transposed
-        sums = segment_dot(columns.values.detach(), columns.values.detach(), columns.offsets)
-        return BlockDiagonal(1 / (sums + self.damping))
-
-    def native(self, dtype: str, cut: _Cut, stream: int) -> Any:
-        form = next(key for key, name in _NAMES.items() if name == dtype)
-        if self._between is None or self._between.dtype != form:
-            self._between = torch.empty(self.jacobian.size, dtype=form, device=self.values.device)
-        return _native.normal_map(
-            _place(self.values),
-            dtype,
-            *self.jacobian._arrays(stream),
-            *self.transposed._arrays(stream),
-            self.damping,
-            _hand(self._between, stream),
-        )
-
-    def gradient(self, adjoint: Tensor, x: Tensor, cut: _Cut) -> Tensor:
-        j = self.jacobian
-        rows = j._rows()
-        values = self.values.detach()
-        along_x, along_adjoint = (
-            segment_dot(values, vector[j.indices], j.offsets)[rows] for vector in (x, adjoint)
-        )
-        return -(along_x * adjoint[j.indices] + along_adjoint * x[j.indices])
-
-
-BuiltIn: TypeAlias = CompressedRows | Banded | BlockDiagonal | NormalEquations
 Map: TypeAlias = BuiltIn | Callable[[Tensor], Tensor]
-_BUILT_IN = (CompressedRows, Banded, BlockDiagonal, NormalEquations)
 
 
 class CGResult:
@@ -278,12 +63,12 @@ class CGSolver:
         replace_every: int = 0,
         check_every: int = 0,
     ) -> None:
-        if like.dtype not in _NAMES:
+        if like.dtype not in NAMES:
             raise TypeError(f"b must be float32 or float64, not {like.dtype}")
         if like.is_cuda and _native.cuda_fault():
             raise RuntimeError(_native.cuda_fault())
         self._like = torch.empty(0, dtype=like.dtype, device=like.device)
-        self._cut = cut = _Cut(tuple(like.shape), offsets, like)
+        self._cut = cut = Cut(tuple(like.shape), offsets, like)
         self._matrix = A
         self._preconditioner = preconditioner
         self._tolerances = (*self._tolerance(rtol, "rtol"), *self._tolerance(atol, "atol"))
@@ -305,13 +90,15 @@ class CGSolver:
         size = _native.conjugate_gradient_scratch(total, cut.systems, cut.offsets is not None, like.is_cuda)
         self._scratch = torch.zeros(size, dtype=torch.uint8, device=like.device)
         for given, name in ((A, "A"), (preconditioner, "preconditioner")):
-            if isinstance(given, _BUILT_IN):
+            if isinstance(given, BUILT_IN):
                 if given.size != total:
                     raise ValueError(f"{name} is for {given.size} unknowns, but b has {total}")
                 if given.values.device != like.device:
                     raise ValueError(f"{name} is on {given.values.device}, but b is on {like.device}")
             elif given is not None and not callable(given):
-                raise TypeError(f"{name} must be a linear map of this module or callable, not {given!r}")
+                raise TypeError(
+                    f"{name} must be a map of isofold.torch.linear_maps or callable, not {given!r}"
+                )
 
     def _tolerance(self, given: float | Tensor, name: str) -> tuple[Tensor | None, float]:
         if not isinstance(given, Tensor):
@@ -339,8 +126,8 @@ class CGSolver:
     def _map(self, given: Map | None, source: Tensor, target: Tensor, stream: int) -> Any:
         if given is None:
             return None
-        if isinstance(given, _BUILT_IN):
-            return given.native(_NAMES[self._like.dtype], self._cut, stream)
+        if isinstance(given, BUILT_IN):
+            return given.native(NAMES[self._like.dtype], self._cut, stream)
         shape = self._cut.shape
 
         def apply() -> None:
@@ -363,7 +150,7 @@ class CGSolver:
                     f"{name} is {tensor.dtype} of shape {tuple(tensor.shape)} on {tensor.device}, but the "
                     f"solver is for {self._like.dtype} of shape {self._cut.shape} on {self._like.device}"
                 )
-        values = self._matrix.values if isinstance(self._matrix, _BUILT_IN) else None
+        values = self._matrix.values if isinstance(self._matrix, BUILT_IN) else None
         if torch.is_grad_enabled() and (b.requires_grad or (values is not None and values.requires_grad)):
             kept: list[CGResult] = []
             x = _Adjoint.apply(b, values, self, x0, callback, kept)
@@ -380,37 +167,37 @@ class CGSolver:
                 x.copy_(x0.detach().reshape(-1))
             right_side = b.detach().contiguous().reshape(-1)
         result = CGResult(x.view(self._cut.shape), self._cut.systems)
-        stream = _stream(x)
+        stream = stream_of(x)
         rtol, rtol_of_all, atol, atol_of_all = self._tolerances
         guard: Any = torch.cuda.device(x.device) if x.is_cuda else contextlib.nullcontext()
         with guard:
             _native.conjugate_gradient(
-                device=_place(x),
-                b=_hand(right_side, stream),
-                x=_hand(x, stream),
-                r=_hand(r, stream),
-                z=_hand(z, stream),
-                p=_hand(p, stream),
-                q=_hand(q, stream),
+                device=place(x),
+                b=hand(right_side, stream),
+                x=hand(x, stream),
+                r=hand(r, stream),
+                z=hand(z, stream),
+                p=hand(p, stream),
+                q=hand(q, stream),
                 matrix=self._map(self._matrix, p, q, stream),
                 preconditioner=self._map(self._preconditioner, r, z, stream),
-                offsets=_hand(self._cut.offsets, stream),
+                offsets=hand(self._cut.offsets, stream),
                 row_length=self._cut.length if self._cut.offsets is None else None,
-                rtol=_hand(rtol, stream),
+                rtol=hand(rtol, stream),
                 rtol_of_all=rtol_of_all,
-                atol=_hand(atol, stream),
+                atol=hand(atol, stream),
                 atol_of_all=atol_of_all,
-                maxiter=_hand(self._most[0], stream),
+                maxiter=hand(self._most[0], stream),
                 maxiter_of_all=self._most[1],
                 replace_every=self._replace_every,
                 iteration_limit=self._limit,
                 check_every=self._check_every,
                 callback=None if callback is None else lambda: callback(result),
-                iterations=_hand(result.iterations, stream),
-                status=_hand(result.status, stream),
-                residual_norm=_hand(result.residual_norm, stream),
-                true_residual_norm=_hand(result.true_residual_norm, stream),
-                scratch=_hand(self._scratch, stream),
+                iterations=hand(result.iterations, stream),
+                status=hand(result.status, stream),
+                residual_norm=hand(result.residual_norm, stream),
+                true_residual_norm=hand(result.true_residual_norm, stream),
+                scratch=hand(self._scratch, stream),
                 threads=0,
                 stream=stream,
             )
@@ -458,7 +245,7 @@ class _Adjoint(torch.autograd.Function):
         of_values = None
         if values is not None and ctx.needs_input_grad[1]:
             matrix = solver._matrix
-            assert isinstance(matrix, _BUILT_IN)
+            assert isinstance(matrix, BUILT_IN)
             of_values = matrix.gradient(adjoint.reshape(-1), x.reshape(-1), solver._cut).to(values.dtype)
         return adjoint, of_values, None, None, None, None
 
@@ -480,11 +267,11 @@ def cg(
 ) -> CGResult:
     """Solves a batch of symmetric positive definite systems by conjugate gradients, on the CPU or on CUDA.
 
-    As `isofold.cg`, whose bits it gives on either device with the linear maps of this module, and:
+    As `isofold.cg`, whose bits it gives on either device with `isofold.torch.linear_maps`, and:
 
     Parameters
     ----------
-    A : CompressedRows, Banded, BlockDiagonal or NormalEquations of this module, or callable
+    A : CompressedRows, Banded, BlockDiagonal or NormalEquations of `isofold.torch.linear_maps`, or callable
         A callable gets the concatenated vector, of b's shape, which it must not change; on CUDA it works on
         the current stream.
     b : Tensor, float32 or float64, 1-D, or 2-D with one system a row

@@ -8,7 +8,8 @@ import torch
 from tensors import draw, leaves, same
 from torch import Tensor
 
-from isofold.torch.conjugate_gradient import Banded, BlockDiagonal, CGResult, CGSolver, CompressedRows, cg
+from isofold.torch.conjugate_gradient import CGResult, CGSolver, cg
+from isofold.torch.linear_maps import Banded, BlockDiagonal, CompressedRows
 
 device_libraries.skip_without_gpu()
 
