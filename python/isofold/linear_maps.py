@@ -62,7 +62,8 @@ class CompressedRows:
     def __init__(
         self, offsets: ArrayLike, indices: ArrayLike, values: ArrayLike, columns: int | None = None
     ) -> None:
-        self.offsets = _integers(offsets, "offsets")
+        # A copy: what is checked here must not change under a solver.
+        self.offsets = _integers(offsets, "offsets").copy()
         self.indices = _integers(indices, "indices")
         self.values = _flat(_values(values, "values"))
         if self.offsets.size == 0 or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():

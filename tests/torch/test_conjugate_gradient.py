@@ -151,6 +151,20 @@ def test_a_solver_is_used_again() -> None:
             "x0 is torch.float32 of shape (2,) on cpu, "
             "but the solver is for torch.float32 of shape (3,) on cpu",
         ),
+        (
+            lambda: cg(
+                CompressedRows(torch.tensor([0, 1]), torch.tensor([2]), torch.ones(1), 3), torch.ones(1)
+            ),
+            ValueError,
+            "a matrix of conjugate gradients is square, but has 1 rows and 3 columns",
+        ),
+        (
+            lambda: cg(
+                CompressedRows(torch.tensor([0, 2**40, 1]), torch.tensor([0]), torch.ones(1)), torch.ones(2)
+            ),
+            ValueError,
+            "offsets must rise from 0 to the number of indices",
+        ),
     ],
 )
 def test_refused(call: object, error: type[Exception], message: str) -> None:

@@ -146,6 +146,16 @@ def test_ends_and_tolerances() -> None:
     assert not stuck.converged[-1]
 
 
+def test_rows_keep_their_own_offsets() -> None:
+    offsets = np.arange(4)
+    rows = CompressedRows(offsets, [0, 1, 2], [1.0, 2.0, 4.0])
+    offsets[:] = [0, 2**50, 2**50, 2**51]
+    assert np.allclose(isofold.cg(rows, [1.0, 2.0, 4.0]).x, 1)
+    rows.offsets[1:] = 2**50
+    with pytest.raises(ValueError, match="offsets must rise from 0 to the number of indices"):
+        isofold.cg(rows, [1.0, 2.0, 4.0])
+
+
 def test_a_callback_sees_and_stops() -> None:
     banded, _, b, offsets = systems("float64")
     seen = []
@@ -212,6 +222,11 @@ def test_a_solver_is_used_again() -> None:
             lambda: isofold.cg(lambda x: x, np.ones(2), x0=np.ones(3)),
             ValueError,
             "x0 has shape (3,), but the solver is for (2,)",
+        ),
+        (
+            lambda: isofold.cg(CompressedRows([0, 1], [10**9], [1.0], 10**9 + 1), np.ones(1)),
+            ValueError,
+            "a matrix of conjugate gradients is square, but has 1 rows and 1000000001 columns",
         ),
         (
             lambda: CompressedRows([0, 1], [5], [1.0]),
