@@ -238,6 +238,14 @@ TEST(ConjugateGradientEnds, AreToldApart) {
   EXPECT_EQ(solved(problem, std::vector<double>{}).status[0], CgStatus::empty);
 }
 
+TEST(ConjugateGradientEnds, ALimitBeyondReachIsNone) {
+  const std::vector<double> b = {1, 2, 3};
+  CgProblem problem = diagonal_problem(b, {1, 2, 4});
+  problem.max_iterations_of_all = std::numeric_limits<std::int64_t>::max();
+  problem.replace_every = 1;
+  EXPECT_EQ(solved(problem, std::vector<double>(3)).status[0], CgStatus::converged);
+}
+
 // CuPy issue 7512: a solve reported success with a true residual above its tolerance.
 TEST(ConjugateGradientEnds, ASmallRecursiveResidualIsNoSuccess) {
   Random random(4);

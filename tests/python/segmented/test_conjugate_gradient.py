@@ -146,6 +146,17 @@ def test_ends_and_tolerances() -> None:
     assert not stuck.converged[-1]
 
 
+def test_a_limit_beyond_reach_is_none() -> None:
+    b = np.arange(1.0, 7)
+    diagonal = Banded([np.arange(1.0, 7)])
+    alone = isofold.cg(diagonal, b, [0, 3, 6], maxiter=10)
+    for most in (2**63 - 1, [10, 2**63 - 1]):
+        found = isofold.cg(diagonal, b, [0, 3, 6], maxiter=most)
+        assert found.converged.all()
+        assert np.array_equal(found.x, alone.x)
+    assert isofold.cg(diagonal, b, maxiter=2**62, replace_every=1).converged.all()
+
+
 def test_rows_keep_their_own_offsets() -> None:
     offsets = np.arange(4)
     rows = CompressedRows(offsets, [0, 1, 2], [1.0, 2.0, 4.0])
