@@ -28,7 +28,9 @@ class CGStatus(enum.IntEnum):
     MAX_ITERATIONS = 2
     INDEFINITE_OPERATOR = 3  # p . A p <= 0
     INDEFINITE_PRECONDITIONER = 4  # r . M r <= 0
-    STAGNATED = 5  # the recursive residual is within the tolerance, the true one is not and stays
+    # The recursive residual is within the tolerance, the true one is not and stays; or one is too small to be
+    # squared.
+    STAGNATED = 5
     NOT_FINITE = 6
     EMPTY = 7
 

@@ -157,6 +157,20 @@ def test_a_limit_beyond_reach_is_none() -> None:
     assert isofold.cg(diagonal, b, maxiter=2**62, replace_every=1).converged.all()
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_tolerance_of_zero_ends(dtype: str) -> None:
+    random = np.random.default_rng(0)
+    n = 200
+    matrix = Banded(np.array([[0.0] + [-1.0] * (n - 1), [2.5] * n, [-1.0] * (n - 1) + [0.0]]))
+    b = random.normal(size=n).astype(dtype)
+    found = isofold.cg(matrix, b, rtol=0.0, maxiter=5000)
+    # Beyond what its dtype can hold of a residual there is nothing to be gained, and much to be lost.
+    assert found.status.tolist() == [CGStatus.STAGNATED]
+    assert found.true_residual_norm[0] < 10 * np.finfo(dtype).eps * np.linalg.norm(b)
+    tiny = isofold.cg(matrix, np.full(n, 1e-170), rtol=1e-3)
+    assert tiny.status.tolist() == [CGStatus.STAGNATED]
+
+
 def test_rows_keep_their_own_offsets() -> None:
     offsets = np.arange(4)
     rows = CompressedRows(offsets, [0, 1, 2], [1.0, 2.0, 4.0])
