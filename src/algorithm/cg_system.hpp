@@ -65,7 +65,8 @@ struct CgOutputs {
 ISOFOLD_HOST_DEVICE inline void start_system(const CgTerms& terms, std::int64_t index, CgSystem& system,
                                              const CgOutputs& out) {
   system = CgSystem{};
-  const double relative = terms.rtol * terms.right_side_norm;
+  // A norm beyond doubles is no measure: all residuals would be small.
+  const double relative = is_finite(terms.right_side_norm) ? terms.rtol * terms.right_side_norm : 0.0;
   system.tolerance = relative > terms.atol ? relative : terms.atol;
   system.smallest = terms.smallest;
   system.most_iterations = terms.most_iterations >= 0 ? terms.most_iterations : terms.length;

@@ -260,6 +260,13 @@ TEST(ConjugateGradientEnds, WhatIsTooSmallToBeSquaredStagnates) {
   EXPECT_LT(found.true_residual_norm[0], 1e-15);
 }
 
+TEST(ConjugateGradientEnds, ANormBeyondDoublesIsNoMeasure) {
+  const std::vector<double> b(4, 1.7e308);
+  const Solution<double> found =
+      solved(diagonal_problem(b, {1, 1, 1, 1}), std::vector<double>(4, 0.6 * 1.7e308));
+  EXPECT_EQ(found.status[0], CgStatus::not_finite);
+}
+
 // CuPy issue 7512: a solve reported success with a true residual above its tolerance.
 TEST(ConjugateGradientEnds, ASmallRecursiveResidualIsNoSuccess) {
   Random random(4);

@@ -171,6 +171,13 @@ def test_a_tolerance_of_zero_ends(dtype: str) -> None:
     assert tiny.status.tolist() == [CGStatus.STAGNATED]
 
 
+def test_a_norm_beyond_doubles_is_no_measure() -> None:
+    b = np.full(4, 1.7e308)
+    found = isofold.cg(BlockDiagonal(np.ones(4)), b, x0=0.6 * b)
+    assert found.status.tolist() == [CGStatus.NOT_FINITE]
+    assert isofold.cg(BlockDiagonal(np.ones(4)), b, x0=b).converged.all()
+
+
 def test_rows_keep_their_own_offsets() -> None:
     offsets = np.arange(4)
     rows = CompressedRows(offsets, [0, 1, 2], [1.0, 2.0, 4.0])
