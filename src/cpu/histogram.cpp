@@ -198,7 +198,10 @@ Outcome build(const HistogramProblem& problem, const NodeRows* sorted, const His
   const int threads = thread_count(executor);
   const std::vector<Piece> pieces = cut(problem, sorted, threads);
   const Builder<Bin> builder(problem);
-  std::vector<std::vector<Pair>> sums(static_cast<std::size_t>(std::max(1, threads)));
+  // A place for each thread that there will be: what a caller asks for may be far more than there is to do.
+  const auto workers =
+      std::min<std::size_t>(static_cast<std::size_t>(std::max(1, threads)), pieces.size() + 1);
+  std::vector<std::vector<Pair>> sums(workers);
   std::atomic<bool> sound{true};
   std::mutex mutex;
   const bool finished = parallel_for(executor, threads, static_cast<std::int64_t>(pieces.size()), 1,

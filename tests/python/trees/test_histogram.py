@@ -173,6 +173,12 @@ def test_quantised_gradients_bring_their_hessians() -> None:
         isofold.histogram(BINS, isofold.quantize_gradients([1.0, 2.0, 3.0]), [1.0, 1.0, 1.0])
 
 
+def test_more_threads_than_there_can_be() -> None:
+    # Memory for a thousand million threads would be the end of the process.
+    found = isofold.histogram(BINS, [1.0, 2.0, 3.0], threads=2**31 - 1)
+    assert found == isofold.histogram(BINS, [1.0, 2.0, 3.0])
+
+
 def test_inputs_are_left_alone() -> None:
     bins, gradients = BINS.copy(), np.array([1.0, 2.0, 3.0])
     for array in (bins, gradients):
