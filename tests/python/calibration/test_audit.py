@@ -151,6 +151,18 @@ def test_certain_predictions() -> None:
     assert json.dumps(wrong.as_dict(), allow_nan=False)
 
 
+def test_certain_predictions_that_are_wrong_are_found() -> None:
+    random = np.random.default_rng(0)
+    kind = random.choice(np.array(["x", "y", "z"]), 6000)
+    scores = np.where(kind == "x", 0.0, random.random(6000))
+    labels = random.random(6000) < np.where(kind == "x", 0.3, scores)
+    found = audit(scores, labels, {"kind": kind})
+    assert [(s.name, s.z, s.significant) for s in found.segments[:1]] == [("kind = x", math.inf, True)]
+    assert abs(found.segments[1].z) < 3
+    certain = audit(np.zeros(6000), kind == "x", {"kind": kind})
+    assert [s.name for s in certain.segments] == ["kind = x", "kind != x"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
