@@ -163,6 +163,18 @@ def test_certain_predictions_that_are_wrong_are_found() -> None:
     assert [s.name for s in certain.segments] == ["kind = x", "kind != x"]
 
 
+def test_names_tell_large_numbers_apart() -> None:
+    random = np.random.default_rng(0)
+    time = 1.7e9 + np.arange(8000)
+    scores = random.random(8000)
+    labels = random.random(8000) < scores * np.array([1.0, 0.3, 1.0, 0.6])[np.arange(8000) // 2000]
+    found = audit(scores, labels, {"time": time})
+    names = [segment.name for segment in found.segments]
+    assert len(names) > 2
+    assert len(set(names)) == len(names)
+    assert len(set(found.names({"time": time}))) == len(names)
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
