@@ -151,6 +151,17 @@ def test_a_solver_is_used_again() -> None:
             "x0 is torch.float32 of shape (2,) on cpu, "
             "but the solver is for torch.float32 of shape (3,) on cpu",
         ),
+        # copy_ would have repeated these for all unknowns.
+        (
+            lambda: cg(lambda x: x.sum(), torch.ones(2)),
+            ValueError,
+            "A gave shape (), but b has shape (2,)",
+        ),
+        (
+            lambda: cg(lambda x: x, torch.ones(2, 2), preconditioner=lambda x: x[0]),
+            ValueError,
+            "preconditioner gave shape (2,), but b has shape (2, 2)",
+        ),
         (
             lambda: cg(
                 CompressedRows(torch.tensor([0, 1]), torch.tensor([2]), torch.ones(1), 3), torch.ones(1)
