@@ -218,7 +218,9 @@ void solve(int device, const AnyInput& b, const AnyOutput& x, const AnyOutput& r
     problem.callback = [&](std::int64_t) {
       const nb::gil_scoped_acquire acquire;
       const nb::object answer = callback();
-      stopped = PyObject_IsTrue(answer.ptr()) == 1;
+      const int truth = PyObject_IsTrue(answer.ptr());
+      if (truth < 0) throw nb::python_error();  // an array of several elements has none
+      stopped = truth == 1;
       return stopped;
     };
   }

@@ -261,6 +261,11 @@ def test_a_solver_is_used_again() -> None:
             "a matrix of conjugate gradients is square, but has 1 rows and 1000000001 columns",
         ),
         (
+            lambda: isofold.cg(lambda x: x, np.ones(2), callback=lambda _: np.ones(2)),
+            ValueError,
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()",
+        ),
+        (
             lambda: CompressedRows([0, 1], [5], [1.0]),
             ValueError,
             "indices must lie from 0 to 0, but indices[0] is 5",
