@@ -198,6 +198,10 @@ void solve(int device, const AnyInput& b, const AnyOutput& x, const AnyOutput& r
     return array.data();
   };
   problem.systems = rows_of(device, total, offsets, row_length);
+  if (!offsets && row_length && *row_length == 0) {
+    // Systems without unknowns: only what is to be said of them tells how many there are.
+    problem.systems = Rows::rectangle(static_cast<std::int64_t>(iterations.size()), 0);
+  }
   const std::int64_t count = problem.systems.count;
   problem.matrix = map_of(matrix, total, type, device, "A");
   problem.preconditioner = map_of(preconditioner, total, type, device, "preconditioner");

@@ -185,6 +185,12 @@ def test_refused(call: object, error: type[Exception], message: str) -> None:
     assert str(caught.value) == message
 
 
+def test_systems_without_unknowns() -> None:
+    found = cg(BlockDiagonal(torch.ones(0)), torch.zeros(3, 0))
+    assert found.x.shape == (3, 0)
+    assert found.status.tolist() == [7, 7, 7]
+
+
 def test_results_are_arrays_of_torch() -> None:
     found = cg(BlockDiagonal(torch.ones(2)), torch.ones(2))
     assert isinstance(found.status, Tensor)

@@ -178,6 +178,12 @@ def test_a_norm_beyond_doubles_is_no_measure() -> None:
     assert isofold.cg(BlockDiagonal(np.ones(4)), b, x0=b).converged.all()
 
 
+def test_systems_without_unknowns() -> None:
+    found = isofold.cg(BlockDiagonal(np.ones(0)), np.zeros((3, 0)))
+    assert found.x.shape == (3, 0)
+    assert found.status.tolist() == [CGStatus.EMPTY] * 3
+
+
 def test_rows_keep_their_own_offsets() -> None:
     offsets = np.arange(4)
     rows = CompressedRows(offsets, [0, 1, 2], [1.0, 2.0, 4.0])
