@@ -200,7 +200,7 @@ def histogram(
     if bin_count is None:
         bin_count = int(matrix.max(initial=0)) + 1
     _check_ranges(subset, ids, len(matrix), nodes)
-    pairs = flat(np.asarray(quantized.values, dtype=np.int32))
+    pairs = _pairs_of(quantized.values)
     if pairs.ctypes.data % 8:
         pairs = pairs.copy()
     arrays = _native.histogram(
@@ -219,6 +219,16 @@ def histogram(
         arrays[2].view(np.int32).reshape(shape),
         quantized.grid,
     )
+
+
+def _pairs_of(values: Any) -> NDArray[np.int32]:
+    array: NDArray[Any] = np.asarray(values)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.newbyteorder("=") != np.int32:
+        raise TypeError(
+            "gradients: quantised ones are int32 of shape (rows, 2), as quantize_gradients returns them, "
+            f"not {array.dtype} of shape {array.shape}"
+        )
+    return flat(array)
 
 
 def _refuse_device(value: object, name: str) -> None:

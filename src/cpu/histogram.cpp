@@ -89,11 +89,14 @@ class Builder {
     std::int64_t rows[kBlockRows];
     for (std::int64_t first = piece.rows.begin; first < piece.rows.end; first += kBlockRows) {
       const std::int64_t count = std::min(kBlockRows, piece.rows.end - first);
+      bool wild = false;  // its sums would run into each other
       for (std::int64_t i = 0; i < count; ++i) {
         rows[i] = piece.rows.at(first + i);
         const QuantizedGradient q = problem_.gradients[rows[i]];
+        wild |= !on_grid(q);
         pairs[i] = Pair{q.gradient, q.hessian + (std::int64_t{1} << kCountShift)};
       }
+      if (wild) return false;
       if (sizeof(Bin) > 1 && !all_inside(piece, rows, count)) return false;
       std::int32_t f = 0;
       for (; f + kSideBySide <= piece.features; f += kSideBySide) {

@@ -179,6 +179,21 @@ def test_more_threads_than_there_can_be() -> None:
     assert found == isofold.histogram(BINS, [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("pair", [(2**29 + 1, 1), (-(2**29) - 1, 1), (0, 2**24 + 1), (0, -1), (-(2**31), 0)])
+def test_pairs_beyond_the_grid_are_refused(pair: tuple[int, int]) -> None:
+    quantized = isofold.quantize_gradients([1.0, 2.0, 3.0])
+    quantized.values[1] = pair
+    message = f"gradients: row 1 is {pair[0]}, hessian {pair[1]}, beyond what quantize_gradients gives"
+    with pytest.raises(ValueError, match=message):
+        isofold.histogram(BINS, quantized)
+    quantized.values[1] = (
+        np.sign(pair) * np.minimum(np.abs(np.int64(pair)), (2**29, 2**24)) * (1, pair[1] > 0)
+    )
+    assert isofold.histogram(BINS, quantized).counts.sum() == 6
+    with pytest.raises(TypeError, match="quantised ones are int32"):
+        isofold.histogram(BINS, quantized._replace(values=quantized.values.astype(np.float64)))
+
+
 def test_inputs_are_left_alone() -> None:
     bins, gradients = BINS.copy(), np.array([1.0, 2.0, 3.0])
     for array in (bins, gradients):
