@@ -249,7 +249,7 @@ def _gradient_array(value: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
 def _bin_array(value: ArrayLike) -> NDArray[np.uint8] | NDArray[np.uint16]:
     _refuse_device(value, "bins")
     array: NDArray[Any] = np.asarray(value)
-    if array.dtype not in (np.uint8, np.uint16):
+    if array.dtype.newbyteorder("=") not in (np.uint8, np.uint16):
         raise TypeError(f"bins must be uint8 or uint16, not {array.dtype}")
     if array.ndim != 2:
         raise ValueError(f"bins must have shape (rows, features), not {array.shape}")

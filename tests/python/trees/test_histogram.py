@@ -179,6 +179,11 @@ def test_more_threads_than_there_can_be() -> None:
     assert found == isofold.histogram(BINS, [1.0, 2.0, 3.0])
 
 
+@pytest.mark.parametrize("dtype", [">u2", "<u2", "u1"])
+def test_bins_of_any_byte_order(dtype: str) -> None:
+    assert isofold.histogram(BINS.astype(dtype), [1.0, 2.0, 3.0]) == isofold.histogram(BINS, [1.0, 2.0, 3.0])
+
+
 @pytest.mark.parametrize("pair", [(2**29 + 1, 1), (-(2**29) - 1, 1), (0, 2**24 + 1), (0, -1), (-(2**31), 0)])
 def test_pairs_beyond_the_grid_are_refused(pair: tuple[int, int]) -> None:
     quantized = isofold.quantize_gradients([1.0, 2.0, 3.0])
