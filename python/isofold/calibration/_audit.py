@@ -194,7 +194,7 @@ def audit(
         threads=threads,
     )
     place = locate(leaves, matrix)
-    threshold = NormalDist().inv_cdf(1 - level / (2 * len(leaves)))
+    threshold = -NormalDist().inv_cdf(level / (2 * len(leaves)))
 
     def measured(name: str, inside: NDArray[np.bool_], tests: int) -> AuditSegment:
         test, search = inside & tested, inside & ~tested

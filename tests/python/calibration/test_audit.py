@@ -175,6 +175,18 @@ def test_names_tell_large_numbers_apart() -> None:
     assert len(set(found.names({"time": time}))) == len(names)
 
 
+def test_a_level_of_next_to_nothing() -> None:
+    found = audit([0.5] * 10, [0, 1] * 5, {"x": np.arange(10)}, level=1e-300)
+    assert 37 < found.z_threshold < 38
+
+
+def test_numbers_stay_numbers() -> None:
+    scores = np.full(1000, 0.5)
+    found = audit(scores, np.arange(1000) > 500, {"x": np.arange(1000.0)})
+    with pytest.raises(TypeError, match=r"features\['x'\] must hold numbers, as it did in the audit"):
+        found.locate({"x": ["1", "2"]})
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
