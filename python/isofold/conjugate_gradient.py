@@ -126,6 +126,8 @@ class CGSolver:
             found = np.asarray(given(source.reshape(shape)))
             if found.shape != shape:
                 raise ValueError(f"{name} gave shape {found.shape}, but b has shape {shape}")
+            if found.dtype.kind not in "biuf":
+                raise TypeError(f"{name} gave dtype {found.dtype}, which is not of real numbers")
             target.reshape(shape)[...] = found
 
         return apply

@@ -158,6 +158,11 @@ def test_a_solver_is_used_again() -> None:
             "A gave shape (), but b has shape (2,)",
         ),
         (
+            lambda: cg(lambda x: x * 1j, torch.ones(2)),
+            TypeError,
+            "A gave torch.complex64, which is not of real numbers",
+        ),
+        (
             lambda: cg(lambda x: x, torch.ones(2, 2), preconditioner=lambda x: x[0]),
             ValueError,
             "preconditioner gave shape (2,), but b has shape (2, 2)",

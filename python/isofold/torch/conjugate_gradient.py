@@ -136,6 +136,8 @@ class CGSolver:
                 # copy_ would repeat a value, or a row, for all.
                 if found.shape != torch.Size(shape):
                     raise ValueError(f"{name} gave shape {tuple(found.shape)}, but b has shape {shape}")
+                if found.is_complex():
+                    raise TypeError(f"{name} gave {found.dtype}, which is not of real numbers")
                 target.view(shape).copy_(found)
 
         return apply

@@ -241,6 +241,11 @@ def test_a_solver_is_used_again() -> None:
             "A gave shape (1,), but b has shape (2,)",
         ),
         (
+            lambda: isofold.cg(lambda x: x * 1j, np.ones(2)),
+            TypeError,
+            "A gave dtype complex128, which is not of real numbers",
+        ),
+        (
             lambda: isofold.cg(lambda x: x, np.ones((2, 2, 2))),
             ValueError,
             "b must be 1-D, or 2-D with a system a row, but has shape (2, 2, 2)",
