@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
-from isofold._arrays import cuda_device, flat, real_array, thread_count
+from isofold._arrays import cuda_device, flat, real_array, thread_count, unmasked
 
 __all__ = ["GradientGrid", "Histogram", "QuantizedGradients", "histogram", "quantize_gradients"]
 
@@ -248,7 +248,7 @@ def _gradient_array(value: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
 
 def _bin_array(value: ArrayLike) -> NDArray[np.uint8] | NDArray[np.uint16]:
     _refuse_device(value, "bins")
-    array: NDArray[Any] = np.asarray(value)
+    array = unmasked(value, "bins")
     if array.dtype.newbyteorder("=") not in (np.uint8, np.uint16):
         raise TypeError(f"bins must be uint8 or uint16, not {array.dtype}")
     if array.ndim != 2:
@@ -263,7 +263,7 @@ def _bin_array(value: ArrayLike) -> NDArray[np.uint8] | NDArray[np.uint16]:
 
 
 def whole_numbers(value: ArrayLike, name: str, dtype: Any) -> Any:
-    array: NDArray[Any] = np.asarray(value)
+    array = unmasked(value, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, but has shape {array.shape}")
     if array.dtype.kind not in "iu" and array.size:

@@ -282,6 +282,11 @@ def test_a_solver_is_used_again() -> None:
             "indices must lie from 0 to 0, but indices[0] is 5",
         ),
         (
+            lambda: Banded(np.ma.masked_array(np.ones((1, 3)), [[1, 0, 0]])),
+            TypeError,
+            "diagonals is a masked array, whose masked values have no meaning here",
+        ),
+        (
             lambda: Banded(np.ones((2, 3))),
             ValueError,
             "diagonals must have shape (2 width + 1, n), but have (2, 3)",

@@ -159,6 +159,8 @@ BINS = np.array([[0, 1], [2, 3], [1, 0]], np.uint8)
         ({"node_ids": [0.0, 1.0, 1.0]}, TypeError, "node_ids must hold integers"),
         ({"rows": [0, 3]}, ValueError, r"rows\[1\] is 3"),
         ({"rows": [-1]}, ValueError, r"rows\[0\] is -1"),
+        ({"bins": np.ma.masked_array(BINS, BINS == 0)}, TypeError, "bins is a masked array"),
+        ({"node_ids": np.ma.masked_array([0, 0, 0], [1, 0, 0])}, TypeError, "node_ids is a masked array"),
         ({"nodes": True}, TypeError, "nodes must be an integer"),
         ({"threads": 0}, ValueError, "threads must be at least 1"),
     ],
