@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isofold import _native
 from isofold._histogram import GradientGrid, Histogram
 from isofold._splits import MOST_CATEGORIES, RECORD, Splits
 
@@ -146,14 +145,6 @@ def check_categories(of_features: np.ndarray[Any, Any]) -> None:
             raise ValueError(
                 f"{at}a categorical feature has at most {MOST_CATEGORIES} bins, not {feature['bins']}"
             )
-
-
-def current_stream(tensor: Tensor) -> int:
-    fault = _native.cuda_fault()
-    if fault:
-        raise RuntimeError(fault)
-    # The default stream is 0 in CUDA and 1 in DLPack, where 0 is refused.
-    return int(torch.cuda.current_stream(tensor.device).cuda_stream) or 1
 
 
 def as_tensor(value: Any, name: str) -> Tensor:

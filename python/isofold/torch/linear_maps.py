@@ -13,7 +13,7 @@ from torch import Tensor
 from isofold import _native
 from isofold._arrays import integer_within
 from isofold.linear_maps import finite_damping
-from isofold.torch._segments import spread
+from isofold.torch._segments import segment_of_each, spread
 from isofold.torch._systems import NAMES, Cut, hand, place
 from isofold.torch.segmented import segment_dot
 
@@ -48,8 +48,7 @@ class CompressedRows:
         return int(self.offsets.shape[0]) - 1
 
     def _rows(self) -> Tensor:
-        places = torch.arange(self.indices.shape[0], device=self.indices.device)
-        return torch.searchsorted(self.offsets[1:], places, right=True).clamp_(max=max(self.size - 1, 0))
+        return segment_of_each(self.offsets, self.indices.shape[0])
 
     def jacobi(self) -> BlockDiagonal:
         """The inverse of the diagonal, as a preconditioner."""

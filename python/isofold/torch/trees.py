@@ -21,6 +21,7 @@ from isofold._histogram import MOST_ROWS, GradientGrid, QuantizedGradients
 from isofold._histogram import histogram as array_histogram
 from isofold._histogram import quantize_gradients as quantize_array
 from isofold._splits import RECORD, doubles, feature_rules, search, split_rules, top_count
+from isofold.torch._cuda import current_stream
 from isofold.torch._tree_tensors import (
     QuantizedTensors,
     TensorHistogram,
@@ -34,7 +35,6 @@ from isofold.torch._tree_tensors import (
     capsule,
     check_categories,
     check_fault,
-    current_stream,
     placed,
 )
 
