@@ -11,7 +11,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -19,45 +18,18 @@
 
 #include "cuda/device_array.hpp"
 #include "cuda/shapes.hpp"
+#include "gpu/timing.hpp"
 #include "isofold/isofold.hpp"
 #include "support/random.hpp"
 
 namespace {
 
+using namespace isofold_bench;
 using namespace isofold_test;
 using isofold::Backend;
 using isofold::Executor;
 using isofold::IsotonicProblem;
 using isofold::Rows;
-
-struct Quartiles {
-  double low;
-  double median;
-  double high;
-};
-
-template <class Run>
-Quartiles timed(int repeats, cudaStream_t stream, Run run) {
-  cudaEvent_t start;
-  cudaEvent_t stop;
-  check_cuda(cudaEventCreate(&start), "event");
-  check_cuda(cudaEventCreate(&stop), "event");
-  std::vector<double> times;
-  for (int i = -3; i < repeats; ++i) {
-    check_cuda(cudaEventRecord(start, stream), "event");
-    run();
-    check_cuda(cudaEventRecord(stop, stream), "event");
-    check_cuda(cudaEventSynchronize(stop), "run");
-    float ms = 0;
-    check_cuda(cudaEventElapsedTime(&ms, start, stop), "event");
-    if (i >= 0) times.push_back(ms);
-  }
-  cudaEventDestroy(start);
-  cudaEventDestroy(stop);
-  std::sort(times.begin(), times.end());
-  const std::size_t n = times.size();
-  return {times[n / 4], times[n / 2], times[3 * n / 4]};
-}
 
 struct Work {
   std::string shape;
@@ -377,10 +349,6 @@ int main(int argc, char** argv) {
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
 
-  cudaDeviceProp device;
-  check_cuda(cudaGetDeviceProperties(&device, 0), "device");
-  int driver = 0;
-  check_cuda(cudaDriverGetVersion(&driver), "driver");
   std::string lines;
   for (const Work& work : fits) {
     if (!options.fits || !options.wanted(work)) continue;
@@ -398,11 +366,6 @@ int main(int argc, char** argv) {
       run_gradient<double>(work, options, lines);
     }
   }
-  if (!options.json.empty()) {
-    std::ofstream file(options.json);
-    file << "{\n  \"device\": \"" << device.name << "\",\n  \"driver\": " << driver << ",\n  \"commit\": \""
-         << options.commit << "\",\n  \"repeats\": " << options.repeats << ",\n  \"cells\": [\n"
-         << lines << "\n  ]\n}\n";
-  }
+  write_record(options.json, options.commit, options.repeats, lines);
   return 0;
 }

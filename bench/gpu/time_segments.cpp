@@ -9,29 +9,24 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cuda/device_array.hpp"
 #include "gpu/cub_segments.hpp"
+#include "gpu/timing.hpp"
 #include "isofold/isofold.hpp"
 #include "support/random.hpp"
 
 namespace {
 
+using namespace isofold_bench;
 using namespace isofold_test;
 using isofold::Executor;
 using isofold::Rows;
 using isofold::SegmentReduction;
 using isofold::SegmentValue;
-
-struct Quartiles {
-  double low;
-  double median;
-  double high;
-};
 
 struct Cell {
   const char* what;  // "dot", "norm", "sum", "dots"
@@ -55,26 +50,9 @@ void checked(const isofold::Status& status) {
 }
 
 template <class Run>
-Quartiles timed(int repeats, cudaStream_t stream, Run run) {
-  cudaEvent_t start;
-  cudaEvent_t stop;
-  check_cuda(cudaEventCreate(&start), "event");
-  check_cuda(cudaEventCreate(&stop), "event");
-  std::vector<double> times;
-  for (int i = -3; i < repeats; ++i) {
-    check_cuda(cudaEventRecord(start, stream), "event");
-    run(i + 3);
-    check_cuda(cudaEventRecord(stop, stream), "event");
-    check_cuda(cudaEventSynchronize(stop), "run");
-    float ms = 0;
-    check_cuda(cudaEventElapsedTime(&ms, start, stop), "event");
-    if (i >= 0) times.push_back(1000.0 * ms);
-  }
-  cudaEventDestroy(start);
-  cudaEventDestroy(stop);
-  std::sort(times.begin(), times.end());
-  const std::size_t n = times.size();
-  return {times[n / 4], times[n / 2], times[3 * n / 4]};
+Quartiles microseconds(int repeats, cudaStream_t stream, Run run) {
+  const Quartiles ms = timed(repeats, stream, run);
+  return {1000.0 * ms.low, 1000.0 * ms.median, 1000.0 * ms.high};
 }
 
 // A call's launches, and the time of one when replayed as a graph, without the host's part.
@@ -96,7 +74,7 @@ Replayed replayed(int repeats, cudaStream_t stream, int sets, Run run) {
     check_cuda(cudaGraphInstantiate(&graphs.back(), graph, 0), "graph");
     cudaGraphDestroy(graph);
   }
-  const Quartiles time = timed(repeats, stream, [&](int i) {
+  const Quartiles time = microseconds(repeats, stream, [&](int i) {
     check_cuda(cudaGraphLaunch(graphs[static_cast<std::size_t>(i % sets)], stream), "replay");
   });
   for (cudaGraphExec_t graph : graphs) cudaGraphExecDestroy(graph);
@@ -118,7 +96,7 @@ std::string cub_figures(const Cell& cell, const Options& options, const std::vec
   };
   call(nullptr, 0, cell.segments, 0, out);
   const DeviceArray<unsigned char> temporary(static_cast<std::int64_t>(bytes) + 1);
-  const Quartiles time = timed(options.repeats, stream, [&](int i) {
+  const Quartiles time = microseconds(options.repeats, stream, [&](int i) {
     call(temporary.data(), static_cast<std::size_t>(i) % a.size(), cell.segments, 0, out);
   });
   const auto count = static_cast<std::size_t>(std::min<std::int64_t>(cell.segments, 64));
@@ -199,12 +177,12 @@ void run(const Cell& cell, const Options& options, std::string& lines) {
     }
     checked(isofold::segment_reductions(reductions, count, segments, executor));
   };
-  const Quartiles cold = timed(options.repeats, stream, reduce);
-  const Quartiles warm = timed(options.repeats, stream, [&](int) { reduce(0); });
+  const Quartiles cold = microseconds(options.repeats, stream, reduce);
+  const Quartiles warm = microseconds(options.repeats, stream, [&](int) { reduce(0); });
   const Replayed graph = replayed(options.repeats, stream, sets, reduce);
   // Reads and writes together move what the reduction reads.
   const DeviceArray<unsigned char> copied(read / 2);
-  const Quartiles copy = timed(options.repeats, stream, [&](int i) {
+  const Quartiles copy = microseconds(options.repeats, stream, [&](int i) {
     const auto set = static_cast<std::size_t>(i % sets);
     check_cuda(
         cudaMemcpyAsync(copied.data(), a[set]->data(), copied.bytes(), cudaMemcpyDeviceToDevice, stream),
@@ -277,10 +255,6 @@ int main(int argc, char** argv) {
     if (option == "--repeats") options.repeats = std::atoi(argv[i + 1]);
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  cudaDeviceProp device;
-  check_cuda(cudaGetDeviceProperties(&device, 0), "device");
-  int driver = 0;
-  check_cuda(cudaDriverGetVersion(&driver), "driver");
   std::string lines;
   for (const Cell& cell : cells()) {
     if (!options.only.empty() && options.only != cell.what) continue;
@@ -290,11 +264,6 @@ int main(int argc, char** argv) {
       run<double>(cell, options, lines);
     }
   }
-  if (!options.json.empty()) {
-    std::ofstream file(options.json);
-    file << "{\n  \"device\": \"" << device.name << "\",\n  \"driver\": " << driver << ",\n  \"commit\": \""
-         << options.commit << "\",\n  \"repeats\": " << options.repeats << ",\n  \"cells\": [\n"
-         << lines << "\n  ]\n}\n";
-  }
+  write_record(options.json, options.commit, options.repeats, lines);
   return 0;
 }

@@ -5,18 +5,18 @@
 //   time_trees [--json FILE] [--rows N] [--features N] [--repeats N] [--commit ID]
 #include <cuda_runtime.h>
 
-#include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "cuda/device_array.hpp"
+#include "gpu/timing.hpp"
 #include "isofold/isofold.hpp"
 #include "support/random.hpp"
 
 namespace {
 
+using namespace isofold_bench;
 using namespace isofold_test;
 using isofold::BinMatrix;
 using isofold::BinType;
@@ -29,35 +29,6 @@ struct Options {
   std::int32_t features = 28;
   int repeats = 20;
 };
-
-struct Quartiles {
-  double low;
-  double median;
-  double high;
-};
-
-template <class Run>
-Quartiles timed(int repeats, cudaStream_t stream, Run run) {
-  cudaEvent_t start;
-  cudaEvent_t stop;
-  check_cuda(cudaEventCreate(&start), "event");
-  check_cuda(cudaEventCreate(&stop), "event");
-  std::vector<double> times;
-  for (int i = -3; i < repeats; ++i) {
-    check_cuda(cudaEventRecord(start, stream), "event");
-    run();
-    check_cuda(cudaEventRecord(stop, stream), "event");
-    check_cuda(cudaEventSynchronize(stop), "run");
-    float ms = 0;
-    check_cuda(cudaEventElapsedTime(&ms, start, stop), "event");
-    if (i >= 0) times.push_back(static_cast<double>(ms));
-  }
-  cudaEventDestroy(start);
-  cudaEventDestroy(stop);
-  std::sort(times.begin(), times.end());
-  const std::size_t n = times.size();
-  return {times[n / 4], times[n / 2], times[3 * n / 4]};
-}
 
 class Bench {
  public:
@@ -89,13 +60,7 @@ class Bench {
     lines_ += line;
   }
 
-  void write(const std::string& device) const {
-    if (options_.json.empty()) return;
-    std::ofstream file(options_.json);
-    file << "{\n  \"device\": \"" << device << "\",\n  \"commit\": \"" << options_.commit
-         << "\",\n  \"repeats\": " << options_.repeats << ",\n  \"cells\": [\n"
-         << lines_ << "\n  ]\n}\n";
-  }
+  void write() const { write_record(options_.json, options_.commit, options_.repeats, lines_); }
 
  private:
   static void demand(const isofold::Status& status, const std::string& what) {
@@ -266,11 +231,9 @@ int main(int argc, char** argv) {
     if (option == "--repeats") options.repeats = std::atoi(argv[i + 1]);
   }
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
-  cudaDeviceProp device;
-  check_cuda(cudaGetDeviceProperties(&device, 0), "device");
   Bench bench(options);
   splits(bench);
   histograms(bench, options);
-  bench.write(device.name);
+  bench.write();
   return 0;
 }

@@ -64,13 +64,7 @@ struct NativeMap {
 Rows rows_of(int device, std::int64_t total, const std::optional<AnyInput>& offsets,
              std::optional<std::int64_t> row_length) {
   if (device >= 0) return device_rows(device, total, offsets, row_length);
-  if (!offsets) {
-    if (!row_length) return Rows::single(total);
-    if (*row_length < 0 || (*row_length == 0 ? total != 0 : total % *row_length != 0)) {
-      throw nb::value_error("row_length must divide the number of values");
-    }
-    return Rows::rectangle(*row_length == 0 ? 0 : total / *row_length, *row_length);
-  }
+  if (!offsets) return equal_rows(total, row_length);
   const std::int64_t* found = typed<std::int64_t>(*offsets, device, "offsets");
   const auto count = static_cast<std::int64_t>(offsets->size()) - 1;
   if (count < 0 || found[0] != 0 || found[count] != total) {
@@ -242,11 +236,7 @@ void solve(int device, const AnyInput& b, const AnyOutput& x, const AnyOutput& r
   const CgVectors vectors{vector(x, "x"), vector(r, "r"), vector(z, "z"), vector(p, "p"), vector(q, "q")};
   SignalPoll poll;
   Executor executor = make_executor(threads, 0, "cpu", poll);
-  if (device >= 0) {
-    executor = {};
-    executor.backend = Backend::cuda;
-    executor.stream = stream_handle(stream);
-  }
+  if (device >= 0) executor = device_executor(stream);
   if (scratch) {
     check_memory(*scratch, device, "scratch");
     executor.scratch = scratch->data();
@@ -264,9 +254,7 @@ void solve(int device, const AnyInput& b, const AnyOutput& x, const AnyOutput& r
 }
 
 std::int64_t scratch_bytes(std::int64_t total, std::int64_t rows, bool ragged, bool on_device) {
-  const std::int64_t place = 0;
-  const Rows systems = ragged ? Rows::ragged_on_device(&place, rows, total)
-                              : Rows::rectangle(rows, rows == 0 ? 0 : total / rows);
+  const Rows systems = rows_in_outline(total, rows, ragged);
   std::int64_t bytes = 0;
   check(conjugate_gradient_scratch(systems, on_device ? Backend::cuda : Backend::cpu, &bytes));
   return bytes;

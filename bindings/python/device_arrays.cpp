@@ -66,12 +66,7 @@ class DeviceProblem {
            const std::optional<DeviceOutput>& scratch, std::intptr_t stream) const {
     const IsotonicFit out{device_view(fitted, total_, device_, "fit"),
                           device_flags(block_starts, total_, device_)};
-    Executor executor = on(stream);
-    if (scratch) {
-      check_place(*scratch, device_, "scratch");
-      executor.scratch = scratch->data();
-      executor.scratch_bytes = static_cast<std::int64_t>(scratch->nbytes());
-    }
+    const Executor executor = device_executor(stream, scratch, device_);
     call_without_gil([&] {
       const CurrentDevice current(device_);
       return isotonic_regression(problem_, out, executor);
@@ -85,7 +80,7 @@ class DeviceProblem {
     const ConstArray given = device_view(fit_gradient, total_, device_, "gradient");
     IsotonicGradient out{device_view(for_values, total_, device_, "for_values"), MutableArray{}};
     if (for_weights) out.weights = device_view(*for_weights, total_, device_, "for_weights");
-    const Executor executor = on(stream);
+    const Executor executor = device_executor(stream);
     call_without_gil([&] {
       const CurrentDevice current(device_);
       return isotonic_gradient(problem_, flags, given, out, executor);
@@ -93,13 +88,6 @@ class DeviceProblem {
   }
 
  private:
-  [[nodiscard]] static Executor on(std::intptr_t stream) {
-    Executor executor;
-    executor.backend = Backend::cuda;
-    executor.stream = stream_handle(stream);
-    return executor;
-  }
-
   int device_;
   std::int64_t total_;
   DeviceInput values_;

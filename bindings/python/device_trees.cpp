@@ -12,6 +12,7 @@
 #include "bindings.hpp"
 #include "call.hpp"
 #include "device.hpp"
+#include "device_views.hpp"
 #include "isofold/best_splits.hpp"
 #include "isofold/histogram.hpp"
 #include "tree_rules.hpp"
@@ -19,21 +20,8 @@
 namespace isofold::python {
 namespace {
 
-using DeviceInput = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig>;
-using DeviceOutput = nb::ndarray<nb::ndim<1>, nb::c_contig>;
 using DeviceBins = nb::ndarray<nb::ro, nb::ndim<2>>;
 using Optional = std::optional<DeviceInput>;
-
-constexpr int kCuda = 2;  // DLPack's numbers
-constexpr int kCudaManaged = 13;
-
-template <class Array>
-void check_place(const Array& array, int device, const char* name) {
-  if ((array.device_type() == kCuda || array.device_type() == kCudaManaged) && array.device_id() == device) {
-    return;
-  }
-  throw nb::value_error((std::string(name) + " is not on CUDA device " + std::to_string(device)).c_str());
-}
 
 template <class T, class Array>
 T* typed(const Array& array, int device, std::int64_t size, const char* name) {
@@ -71,31 +59,18 @@ T* records(const DeviceOutput& array, int device, std::int64_t count, const char
   return reinterpret_cast<T*>(bytes);
 }
 
-Executor on(std::intptr_t stream) {
-  Executor executor;
-  executor.backend = Backend::cuda;
-  executor.stream = reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr): as DLPack has it
-  return executor;
-}
-
-ConstArray floats(const DeviceInput& array, int device, std::int64_t size, const char* name) {
-  check_place(array, device, name);
-  check_size(array.size(), size, name);
-  return {array.data(), data_type(array.dtype(), name)};
-}
-
 void quantize(int device, const DeviceInput& gradients, const Optional& hessians, const Optional& given,
               const DeviceOutput& out, const DeviceOutput& grid, std::intptr_t stream) {
   GradientProblem problem;
   problem.rows = static_cast<std::int64_t>(gradients.size());
-  problem.gradients = floats(gradients, device, problem.rows, "gradients");
-  if (hessians) problem.hessians = floats(*hessians, device, problem.rows, "hessians");
+  problem.gradients = device_view(gradients, problem.rows, device, "gradients");
+  if (hessians) problem.hessians = device_view(*hessians, problem.rows, device, "hessians");
   const GradientGrid* wanted = given ? records<GradientGrid>(*given, device, 1, "grid") : nullptr;
   auto* quantized = records<QuantizedGradient>(out, device, problem.rows, "out");
   auto* chosen = records<GradientGrid>(grid, device, 1, "grid");
   call_without_gil([&] {
     const CurrentDevice current(device);
-    return quantize_gradients(problem, wanted, quantized, chosen, on(stream));
+    return quantize_gradients(problem, wanted, quantized, chosen, device_executor(stream));
   });
 }
 
@@ -129,7 +104,7 @@ void build(int device, const DeviceBins& bins, const DeviceInput& quantized, std
   auto* faulty = typed<std::int32_t>(fault, device, 1, "fault");
   call_without_gil([&] {
     const CurrentDevice current(device);
-    return histogram(problem, out, on(stream), faulty);
+    return histogram(problem, out, device_executor(stream), faulty);
   });
 }
 
@@ -170,7 +145,7 @@ void search(int device, const DeviceInput& gradients, const DeviceInput& hessian
     words = records<std::uint32_t>(*left_bins, device, found * ((bin_count + 31) / 32), "left_bins");
   call_without_gil([&] {
     const CurrentDevice current(device);
-    return best_splits(problem, splits, words, on(stream));
+    return best_splits(problem, splits, words, device_executor(stream));
   });
 }
 

@@ -10,7 +10,9 @@
 
 #include "arrays.hpp"
 #include "isofold/arrays.hpp"
+#include "isofold/executor.hpp"
 #include "isofold/rows.hpp"
+#include "rows.hpp"
 
 namespace isofold::python {
 
@@ -45,6 +47,24 @@ inline void* stream_handle(std::intptr_t stream) {
   return reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr): DLPack passes integers
 }
 
+inline Executor device_executor(std::intptr_t stream) {
+  Executor executor;
+  executor.backend = Backend::cuda;
+  executor.stream = stream_handle(stream);
+  return executor;
+}
+
+inline Executor device_executor(std::intptr_t stream, const std::optional<DeviceOutput>& scratch,
+                                int device) {
+  Executor executor = device_executor(stream);
+  if (scratch) {
+    check_place(*scratch, device, "scratch");
+    executor.scratch = scratch->data();
+    executor.scratch_bytes = static_cast<std::int64_t>(scratch->nbytes());
+  }
+  return executor;
+}
+
 inline Rows device_rows(int device, std::int64_t total, const std::optional<DeviceInput>& offsets,
                         std::optional<std::int64_t> row_length) {
   if (offsets) {
@@ -57,11 +77,15 @@ inline Rows device_rows(int device, std::int64_t total, const std::optional<Devi
     if (size == 0) throw nb::value_error("offsets must not be empty");
     return Rows::ragged_on_device(static_cast<const std::int64_t*>(offsets->data()), size - 1, total);
   }
-  if (!row_length) return Rows::single(total);
-  if (*row_length < 0 || (*row_length == 0 ? total != 0 : total % *row_length != 0)) {
-    throw nb::value_error("row_length must divide the number of values");
-  }
-  return Rows::rectangle(*row_length == 0 ? 0 : total / *row_length, *row_length);
+  return equal_rows(total, row_length);
+}
+
+// So many rows of so many elements, for asking how much scratch they take: of offsets only where they are,
+// not what they say, is looked at.
+inline Rows rows_in_outline(std::int64_t total, std::int64_t rows, bool ragged) {
+  static const std::int64_t place = 0;
+  return ragged ? Rows::ragged_on_device(&place, rows, total)
+                : Rows::rectangle(rows, rows == 0 ? 0 : total / rows);
 }
 
 }  // namespace isofold::python

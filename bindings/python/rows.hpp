@@ -9,7 +9,16 @@
 
 namespace isofold::python {
 
-// One row, a rectangle of rows of `row_length`, or ragged rows by `offsets`.
+// One row, or a rectangle of rows of `row_length`.
+inline Rows equal_rows(std::int64_t total, std::optional<std::int64_t> row_length) {
+  if (!row_length) return Rows::single(total);
+  if (*row_length < 0 || (*row_length == 0 ? total != 0 : total % *row_length != 0)) {
+    throw nb::value_error("row_length must divide the number of values");
+  }
+  return Rows::rectangle(*row_length == 0 ? 0 : total / *row_length, *row_length);
+}
+
+// The same, or ragged rows by `offsets`.
 inline Rows make_rows(std::int64_t total, const std::optional<Offsets>& offsets,
                       std::optional<std::int64_t> row_length) {
   if (offsets) {
@@ -18,11 +27,7 @@ inline Rows make_rows(std::int64_t total, const std::optional<Offsets>& offsets,
     }
     return Rows::ragged(offsets->data(), static_cast<std::int64_t>(offsets->size()) - 1);
   }
-  if (!row_length) return Rows::single(total);
-  if (*row_length < 0 || (*row_length == 0 && total != 0) || (*row_length > 0 && total % *row_length != 0)) {
-    throw nb::value_error("row_length must divide the number of values");
-  }
-  return Rows::rectangle(*row_length == 0 ? 0 : total / *row_length, *row_length);
+  return equal_rows(total, row_length);
 }
 
 }  // namespace isofold::python

@@ -66,14 +66,7 @@ void reduce_on_device(int device, const std::vector<DeviceReduction>& reductions
     reduction.out = device_view(out, rows.count, device, "out");
     all.push_back(reduction);
   }
-  Executor executor;
-  executor.backend = Backend::cuda;
-  executor.stream = stream_handle(stream);
-  if (scratch) {
-    check_place(*scratch, device, "scratch");
-    executor.scratch = scratch->data();
-    executor.scratch_bytes = static_cast<std::int64_t>(scratch->nbytes());
-  }
+  const Executor executor = device_executor(stream, scratch, device);
   call_without_gil([&] {
     const CurrentDevice current(device);
     return segment_reductions(all.data(), static_cast<std::int64_t>(all.size()), rows, executor);
@@ -81,12 +74,8 @@ void reduce_on_device(int device, const std::vector<DeviceReduction>& reductions
 }
 
 std::int64_t scratch_bytes(std::int64_t count, std::int64_t total, std::int64_t rows, bool ragged) {
-  // Only where offsets are, not what they say, is looked at.
-  const std::int64_t place = 0;
-  const Rows segments = ragged ? Rows::ragged_on_device(&place, rows, total)
-                               : Rows::rectangle(rows, rows == 0 ? 0 : total / rows);
   std::int64_t bytes = 0;
-  check(segment_reductions_scratch(segments, count, &bytes));
+  check(segment_reductions_scratch(rows_in_outline(total, rows, ragged), count, &bytes));
   return bytes;
 }
 

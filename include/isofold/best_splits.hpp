@@ -44,7 +44,7 @@ struct SplitRules {
   double min_sum_hessian_in_leaf = 1e-3;
   double min_gain_to_split = 0;
   double max_delta_step = 0;
-  double path_smooth = 0;
+  double path_smooth = 0;  // up to 1e-15, as good as 0
   // Categorical features with at most this many bins in use are split one against the rest; others by
   // subsets in the order of their mean gradients, from either end.
   std::int32_t max_cat_to_onehot = 4;

@@ -137,24 +137,38 @@ def thread_count(threads: int | None) -> int:
     return min(count, _MOST_THREADS)
 
 
+def integer_within(value: Any, name: str, least: int, most: int) -> int:
+    """`value` as an int. Booleans are no numbers here."""
+    try:
+        number = None if isinstance(value, (bool, np.bool_)) else operator.index(value)
+    except TypeError:
+        number = None
+    if number is None:
+        raise TypeError(f"{name} must be an integer, not {value!r}")
+    if not least <= number <= most:
+        raise ValueError(f"{name} must be from {least} to {most}, not {number}")
+    return number
+
+
+def real_number(value: Any, name: str, wanted: str = "a real number") -> float:
+    """`value` as a float that is not NaN. Text is no number here."""
+    try:
+        if isinstance(value, (complex, str, bytes)) or np.ndim(value) != 0:
+            raise TypeError
+        number = float(value)
+    except TypeError:
+        raise TypeError(f"{name} must be {wanted}, not {value!r}") from None
+    except OverflowError:
+        raise ValueError(f"{name} is too large for a float64") from None
+    if np.isnan(number):
+        raise ValueError(f"{name} is not a number")
+    return number
+
+
 def fit_bounds(y_min: float | None, y_max: float | None) -> tuple[float, float]:
     """Bounds as floats, an absent one as an infinity."""
-    lower = -np.inf if y_min is None else _bound(y_min, "y_min")
-    upper = np.inf if y_max is None else _bound(y_max, "y_max")
+    lower = -np.inf if y_min is None else real_number(y_min, "y_min", "a real number or None")
+    upper = np.inf if y_max is None else real_number(y_max, "y_max", "a real number or None")
     if lower == np.inf or upper == -np.inf or lower > upper:
         raise ValueError(f"no value lies between y_min = {y_min} and y_max = {y_max}")
     return lower, upper
-
-
-def _bound(value: float, name: str) -> float:
-    if isinstance(value, (complex, str, bytes)) or np.ndim(value) != 0:
-        raise TypeError(f"{name} must be a real number or None, not {value!r}")
-    try:
-        bound = float(value)
-    except TypeError:
-        raise TypeError(f"{name} must be a real number or None, not {value!r}") from None
-    except OverflowError:
-        raise ValueError(f"{name} is too large for a float64") from None
-    if np.isnan(bound):
-        raise ValueError(f"{name} is not a number")
-    return bound

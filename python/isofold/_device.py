@@ -11,12 +11,12 @@ import numpy as np
 
 from isofold import _native
 from isofold._arrays import cuda_device, fit_bounds, normalize_axis, thread_count
+from isofold._device_checks import INTEGERS, check_cuda, check_offsets, check_place
 from isofold._device_kinds import Kind, kind_of
 from isofold.isotonic import IsotonicResult
 
 _FITTED = ("float32", "float64")
 _HALVES = ("float16", "bfloat16")
-_INTEGERS = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
 class _Problem(NamedTuple):
@@ -125,7 +125,7 @@ class DeviceIsotonicResult(IsotonicResult):
     def _gradient(self, grad: Any) -> tuple[Any, Any | None]:
         problem = self._device_problem
         kind = problem.kind
-        _same_place(kind, problem.device, "the fit", grad, "grad")
+        check_place(kind, problem.device, "the fit", grad, "grad")
         if kind.shape(grad) != kind.shape(self.x):
             raise ValueError(f"grad has shape {kind.shape(grad)}, but the fit has shape {kind.shape(self.x)}")
         with kind.on(problem.device):
@@ -187,13 +187,15 @@ def isotonic_regression(
     thread_count(threads)
     with kind.on(device):
         values = _values(kind, y)
+        if offsets is not None:
+            check_offsets(kind, offsets, shape, "y", "rows")
         rows = kind.move_axis(values, along, len(shape) - 1) if along != len(shape) - 1 else values
         problem = _Problem(
             kind=kind,
             device=device,
             values=kind.reshape(rows, (-1,)),
             weights=None if weights is None else _weights(kind, y, weights, shape, along),
-            offsets=None if offsets is None else _offsets(kind, offsets, shape),
+            offsets=offsets,
             shape=kind.shape(rows),
             axis=along,
             native=None,
@@ -235,9 +237,7 @@ def _fit(problem: _Problem, increasing: bool, lower: float, upper: float) -> Dev
 
 def _place(y: Any, **others: Any) -> tuple[Kind, int]:
     """The library and the device of all arrays."""
-    fault = _native.cuda_fault()
-    if fault:
-        raise RuntimeError(f"an array is in the memory of a CUDA device, and {fault}")
+    check_cuda()
     device = cuda_device(y)
     if device is None:
         name = next(name for name, other in others.items() if cuda_device(other) is not None)
@@ -245,21 +245,8 @@ def _place(y: Any, **others: Any) -> tuple[Kind, int]:
     kind = kind_of(y, "y")
     for name, other in others.items():
         if other is not None and not (name == "weights" and _is_number(other)):
-            _same_place(kind, device, "y", other, name)
+            check_place(kind, device, "y", other, name)
     return kind, device
-
-
-def _same_place(kind: Kind, device: int, first: str, other: Any, name: str) -> None:
-    found = cuda_device(other)
-    if found is None:
-        raise TypeError(f"{name} is in host memory, but {first} is on CUDA device {device}: move it there")
-    if not kind.owns(other):
-        raise TypeError(
-            f"{name} is a {type(other).__name__}, but {first} is a {kind.name}: "
-            f"on a GPU all arrays of a call are of one library"
-        )
-    if found != device:
-        raise ValueError(f"{name} is on CUDA device {found}, but {first} is on CUDA device {device}")
 
 
 def _is_number(value: object) -> bool:
@@ -268,7 +255,7 @@ def _is_number(value: object) -> bool:
 
 def _values(kind: Kind, y: Any) -> Any:
     dtype = kind.dtype(y)
-    if dtype in _INTEGERS:
+    if dtype in INTEGERS:
         dtype = kind.default_float()
         if dtype in _FITTED:
             return kind.cast(y, dtype)
@@ -286,7 +273,7 @@ def _any_float(kind: Kind, array: Any, name: str) -> Any:
         return kind.cast(array, dtype)
     if dtype in _HALVES:
         return kind.cast(array, "float32")
-    if dtype in _INTEGERS:
+    if dtype in INTEGERS:
         return kind.cast(array, kind.widest_float())
     raise TypeError(f"{name} must hold real numbers, not dtype {dtype}")
 
@@ -314,18 +301,3 @@ def _weights(kind: Kind, y: Any, weights: Any, shape: tuple[int, ...], axis: int
         )
     spread = kind.broadcast(array, shape)
     return kind.reshape(kind.move_axis(spread, axis, last) if axis != last else spread, (-1,))
-
-
-def _offsets(kind: Kind, offsets: Any, shape: tuple[int, ...]) -> Any:
-    if len(shape) != 1:
-        raise ValueError(f"offsets cut a 1-D y into rows, but y has shape {shape}")
-    given = kind.shape(offsets)
-    if len(given) != 1 or given[0] == 0:
-        raise ValueError(
-            f"offsets must be 1-D with one entry more than there are rows, but has shape {given}"
-        )
-    if given[0] == 1 and shape[0] > 0:
-        raise ValueError(f"offsets has one entry, so there are no rows, but y has {shape[0]} elements")
-    if kind.dtype(offsets) not in _INTEGERS[1:]:
-        raise TypeError(f"offsets must hold integers, not dtype {kind.dtype(offsets)}")
-    return offsets

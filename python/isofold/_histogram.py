@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
-from isofold._arrays import cuda_device, flat, real_array, thread_count, unmasked
+from isofold._arrays import cuda_device, flat, integer_within, real_array, thread_count, unmasked
 
 __all__ = ["GradientGrid", "Histogram", "QuantizedGradients", "histogram", "quantize_gradients"]
 
@@ -54,7 +54,7 @@ def quantize_gradients(
     if h is not None and h.shape != g.shape:
         raise ValueError(f"hessians has shape {h.shape}, but gradients has shape {g.shape}")
     if grid is not None:
-        grid = GradientGrid(*grid)
+        grid = _grid_of(grid)
     pairs, exponents = _native.quantize_gradients(g, h, grid, thread_count(threads))
     return QuantizedGradients(pairs.view(np.int32).reshape(-1, 2), GradientGrid(*exponents))
 
@@ -83,7 +83,7 @@ class Histogram:
         self.gradients = gradients
         self.hessians = hessians
         self.counts = counts
-        self.grid = GradientGrid(*grid)
+        self.grid = _grid_of(grid)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -93,6 +93,8 @@ class Histogram:
 
     def subtract(self, child: Histogram) -> Histogram:
         """The histogram of the rows that are not in `child`, a part of these; also ``self - child``."""
+        if not isinstance(child, Histogram):
+            raise TypeError(f"child must be an isofold.Histogram, not {type(child).__name__}")
         if child.grid != self.grid:
             raise ValueError(
                 f"child is on another grid, {tuple(child.grid)}, not {tuple(self.grid)}: "
@@ -115,7 +117,8 @@ class Histogram:
             self.grid,
         )
 
-    __sub__ = subtract
+    def __sub__(self, child: Histogram) -> Histogram:
+        return self.subtract(child) if isinstance(child, Histogram) else NotImplemented
 
     def select(self, nodes: Any) -> Histogram:
         """These nodes of it, in this order."""
@@ -141,6 +144,10 @@ class Histogram:
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Protocols 0 and 1 know nothing of slots.
+        return Histogram, (self.gradients, self.hessians, self.counts, self.grid)
 
     def __repr__(self) -> str:
         nodes, features, bins = self.shape
@@ -206,9 +213,9 @@ def histogram(
     arrays = _native.histogram(
         matrix,
         pairs,
-        count_of(bin_count, "bin_count", 65536),
+        integer_within(bin_count, "bin_count", 0, 65536),
         ids,
-        count_of(nodes, "nodes", MOST_ROWS),
+        integer_within(nodes, "nodes", 0, MOST_ROWS),
         subset,
         thread_count(threads),
     )
@@ -218,6 +225,17 @@ def histogram(
         arrays[1].view(np.int64).reshape(shape),
         arrays[2].view(np.int32).reshape(shape),
         quantized.grid,
+    )
+
+
+def _grid_of(value: Any) -> GradientGrid:
+    try:
+        gradient, hessian = value
+    except (TypeError, ValueError):
+        raise TypeError(f"grid must be a GradientGrid, two exponents, not {value!r}") from None
+    return GradientGrid(
+        integer_within(gradient, "grid.gradient_exponent", -(2**31), 2**31 - 1),
+        integer_within(hessian, "grid.hessian_exponent", -(2**31), 2**31 - 1),
     )
 
 
@@ -281,11 +299,3 @@ def _check_ranges(rows: Any, node_ids: Any, total: int, nodes: int) -> None:
             continue
         at = int(np.argmax((array < lowest) | (array >= end)))
         raise ValueError(f"{name}[{at}] is {array[at]}, which is not within [{lowest}, {end})")
-
-
-def count_of(value: int, name: str, most: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
-    if not 0 <= value <= most:
-        raise ValueError(f"{name} must be from 0 to {most}, not {value}")
-    return int(value)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
-from isofold._arrays import flat, thread_count
+from isofold._arrays import flat, integer_within, real_number, thread_count
 from isofold._histogram import Histogram
 
 __all__ = ["Splits", "TiePolicy", "best_splits"]
@@ -180,8 +180,33 @@ def best_splits(
         ties=ties,
         extra_trees_seed=extra_trees_seed,
     )
+    return search(
+        histogram,
+        rules,
+        feature_rules(features, bins, bin_counts, missing, categorical, monotone),
+        _mask_of(feature_mask, nodes, features),
+        doubles(parent_outputs, "parent_outputs", (nodes,)),
+        doubles(output_bounds, "output_bounds", (nodes, 2)),
+        _numbers_of(node_numbers, nodes),
+        top_k,
+        thread_count(threads),
+    )
+
+
+def search(
+    histogram: Histogram,
+    rules: dict[str, Any],
+    of_features: NDArray[Any],
+    feature_mask: NDArray[np.uint8] | None,
+    parent_outputs: NDArray[np.float64] | None,
+    output_bounds: NDArray[np.float64] | None,
+    node_numbers: NDArray[np.int64] | None,
+    top_k: int | None,
+    threads: int,
+) -> Splits:
+    """With arguments that have been judged; those of nodes are flat."""
+    nodes, features, bins = histogram.shape
     count = top_count(top_k)
-    of_features = feature_rules(features, bins, bin_counts, missing, categorical, monotone)
     records, words = _native.best_splits(
         flat(histogram.gradients),
         flat(histogram.hessians),
@@ -191,14 +216,14 @@ def best_splits(
         features,
         bins,
         flat(of_features.view(np.uint8)),
-        mask_of(feature_mask, nodes, features),
-        doubles(parent_outputs, "parent_outputs", (nodes,)),
-        doubles(output_bounds, "output_bounds", (nodes, 2)),
-        numbers_of(node_numbers, nodes),
+        feature_mask,
+        parent_outputs,
+        output_bounds,
+        node_numbers,
         rules,
         count,
         bool(of_features["categorical"].any()),
-        thread_count(threads),
+        threads,
     )
     shape = (nodes,) if top_k is None else (nodes, count)
     categories = None
@@ -212,21 +237,23 @@ def split_rules(*, ties: str, extra_trees_seed: int | None, **parameters: Any) -
     """The rules as the native module takes them."""
     integers = {"min_data_in_leaf", "max_cat_to_onehot", "max_cat_threshold", "min_data_per_group"}
     rules: dict[str, Any] = {
-        name: _integer(value, name) if name in integers else _real(value, name)
+        name: integer_within(value, name, 0, 2**31 - 1) if name in integers else _size(value, name)
         for name, value in parameters.items()
     }
     rules["ties"] = _tie_policy(ties)
     rules["extra_trees"] = extra_trees_seed is not None
-    rules["extra_seed"] = 0 if extra_trees_seed is None else int(extra_trees_seed) & (2**64 - 1)
+    seed = 0 if extra_trees_seed is None else extra_trees_seed
+    rules["extra_seed"] = integer_within(seed, "extra_trees_seed", -(2**63), 2**64 - 1) & (2**64 - 1)
     return rules
 
 
 def top_count(top_k: int | None) -> int:
     if top_k is None:
         return 1
-    if _integer(top_k, "top_k") < 1:
+    count = integer_within(top_k, "top_k", 0, 2**31 - 1)
+    if count < 1:
         raise ValueError(f"top_k must be at least 1, or None for one split without that axis, not {top_k}")
-    return int(top_k)
+    return count
 
 
 def feature_rules(
@@ -257,7 +284,7 @@ def feature_rules(
     return rules
 
 
-def mask_of(value: Any, nodes: int, features: int) -> NDArray[np.uint8] | None:
+def _mask_of(value: Any, nodes: int, features: int) -> NDArray[np.uint8] | None:
     if value is None:
         return None
     array = np.asarray(value)
@@ -282,7 +309,7 @@ def doubles(value: Any, name: str, shape: tuple[int, ...]) -> NDArray[np.float64
     return flat(array)
 
 
-def numbers_of(value: Any, nodes: int) -> NDArray[np.int64] | None:
+def _numbers_of(value: Any, nodes: int) -> NDArray[np.int64] | None:
     if value is None:
         return None
     array = np.asarray(value)
@@ -291,22 +318,11 @@ def numbers_of(value: Any, nodes: int) -> NDArray[np.int64] | None:
     return flat(array.astype(np.int64))
 
 
-def _real(value: float, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} must be a number, not {value!r}") from None
+def _size(value: float, name: str) -> float:
+    number = real_number(value, name)
     if not 0 <= number < np.inf:
         raise ValueError(f"{name} must be finite and not negative, not {value}")
     return number
-
-
-def _integer(value: int, name: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        raise TypeError(f"{name} must be an integer, not {value!r}")
-    if not 0 <= value < 2**31:
-        raise ValueError(f"{name} must be from 0 to 2**31 - 1, not {value}")
-    return int(value)
 
 
 def _tie_policy(value: str) -> str:

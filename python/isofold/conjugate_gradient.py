@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import enum
-import operator
 from collections.abc import Callable
 from typing import Any, TypeAlias
 
@@ -11,12 +10,23 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
-from isofold._arrays import cuda_device, real_array, row_offsets, thread_count
+from isofold._arrays import (
+    cuda_device,
+    integer_within,
+    real_array,
+    real_number,
+    row_offsets,
+    thread_count,
+    unmasked,
+)
 from isofold.linear_maps import BuiltIn
 
 __all__ = ["CGResult", "CGSolver", "CGStatus", "cg"]
 
 Vector: TypeAlias = NDArray[Any]
+MOST_STEPS = 2**63 - 1
+IN_USE = "the solver is in the middle of another solve: a callback or a map must not solve with it"
+
 Map: TypeAlias = BuiltIn | Callable[[Vector], ArrayLike]
 
 
@@ -82,7 +92,8 @@ class CGSolver:
         replace_every: int = 0,
         threads: int | None = None,
     ) -> None:
-        self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        lengths = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+        self.shape = tuple(integer_within(length, "shape", 0, 2**63 - 1) for length in lengths)
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
             raise TypeError(f"dtype must be float32 or float64, not {self.dtype}")
@@ -100,8 +111,9 @@ class CGSolver:
         self._length = None if len(self.shape) == 1 else self.shape[1]
         self._tolerances = (*_tolerance(rtol, "rtol", self.systems), *_tolerance(atol, "atol", self.systems))
         self._most = _iterations(maxiter, self.systems)
-        self._replace_every = _count(replace_every, "replace_every")
+        self._replace_every = integer_within(replace_every, "replace_every", 0, MOST_STEPS)
         self._threads = thread_count(threads)
+        self._busy = False
         self._work = [np.zeros(total, self.dtype) for _ in range(5)]
         ragged = self._offsets is not None
         size = _native.conjugate_gradient_scratch(total, self.systems, ragged, False)
@@ -140,6 +152,17 @@ class CGSolver:
         callback: Callable[[CGResult], Any] | None = None,
     ) -> CGResult:
         """As `cg`. The result's arrays are its own."""
+        if self._busy:
+            raise RuntimeError(IN_USE)
+        self._busy = True
+        try:
+            return self._solve(b, x0, callback)
+        finally:
+            self._busy = False
+
+    def _solve(
+        self, b: ArrayLike, x0: ArrayLike | None, callback: Callable[[CGResult], Any] | None
+    ) -> CGResult:
         x, r, z, p, q = self._work
         right_side = self._given(b, "b")
         x[...] = 0 if x0 is None else self._given(x0, "x0")
@@ -274,33 +297,38 @@ def cg(
 
 
 def _tolerance(given: ArrayLike, name: str, systems: int) -> tuple[NDArray[np.float64] | None, float]:
-    array = np.asarray(given, dtype=np.float64)
-    if not (array >= 0).all():
-        raise ValueError(f"{name} must not be negative")
-    if array.ndim == 0:
-        return None, float(array)
+    if np.ndim(given) == 0:
+        return None, tolerance(given, name)
+    array = unmasked(given, name)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} must hold real numbers, not dtype {array.dtype}")
     if array.shape != (systems,):
         raise ValueError(f"{name} has shape {array.shape}, but there are {systems} systems")
-    return np.ascontiguousarray(array), 0.0
+    wrong = np.flatnonzero(~(array >= 0))
+    if wrong.size:
+        raise ValueError(f"{name} must be at least 0, but {name}[{wrong[0]}] is {array[wrong[0]]}")
+    return np.ascontiguousarray(array, dtype=np.float64), 0.0
+
+
+def tolerance(given: Any, name: str) -> float:
+    """One for all systems."""
+    number = real_number(given, name)
+    if number < 0:
+        raise ValueError(f"{name} must not be negative")
+    return number
 
 
 def _iterations(given: ArrayLike | None, systems: int) -> tuple[NDArray[np.int64] | None, int]:
     if given is None:
         return None, -1
-    array = np.asarray(given)
+    if np.ndim(given) == 0:
+        return None, integer_within(given, "maxiter", 0, MOST_STEPS)
+    array = unmasked(given, "maxiter")
     if array.dtype.kind not in "iu":
         raise TypeError(f"maxiter must hold integers, not dtype {array.dtype}")
-    if (array < 0).any():
-        raise ValueError("maxiter must not be negative")
-    if array.ndim == 0:
-        return None, int(array)
     if array.shape != (systems,):
         raise ValueError(f"maxiter has shape {array.shape}, but there are {systems} systems")
+    wrong = np.flatnonzero((array < 0) | (array > MOST_STEPS))
+    if wrong.size:
+        raise ValueError(f"maxiter[{wrong[0]}] must be from 0 to {MOST_STEPS}, not {array[wrong[0]]}")
     return np.ascontiguousarray(array, dtype=np.int64), -1
-
-
-def _count(given: int, name: str) -> int:
-    count = operator.index(given)
-    if count < 0:
-        raise ValueError(f"{name} must not be negative, but is {count}")
-    return count

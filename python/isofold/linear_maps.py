@@ -6,18 +6,17 @@ that nothing else of a batch has a part in it, and a system is solved as it is a
 
 from __future__ import annotations
 
-from typing import Any, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
-from isofold._arrays import unmasked
+from isofold._arrays import integer_within, real_number, unmasked
 
 __all__ = ["Banded", "BlockDiagonal", "CompressedRows", "NormalEquations"]
 
 _HOST = -1
-_Systems: TypeAlias = "tuple[NDArray[np.int64] | None, int | None]"  # offsets, or a length of all
 
 
 @runtime_checkable
@@ -47,7 +46,7 @@ def _integers(array: ArrayLike, name: str) -> NDArray[np.int64]:
     found = unmasked(array, name)
     if found.ndim != 1:
         raise ValueError(f"{name} must be 1-D, but has shape {found.shape}")
-    if found.dtype.kind not in "iu":
+    if found.dtype.kind not in "iu" and found.size:
         raise TypeError(f"{name} must hold integers, not dtype {found.dtype}")
     return np.ascontiguousarray(found, dtype=np.int64)
 
@@ -74,7 +73,8 @@ class CompressedRows:
                 f"offsets end at {self.offsets[-1]}, but there are {self.indices.size} indices and "
                 f"{self.values.size} values"
             )
-        self.columns = self.offsets.size - 1 if columns is None else int(columns)
+        rows = self.offsets.size - 1
+        self.columns = rows if columns is None else integer_within(columns, "columns", 0, 2**63 - 1)
         outside = (self.indices < 0) | (self.indices >= self.columns)
         if outside.any():
             at = int(np.argmax(outside))
@@ -92,15 +92,18 @@ class CompressedRows:
     def size(self) -> int:
         return self.offsets.size - 1
 
+    def _rows(self) -> NDArray[np.int64]:
+        """Each entry's row."""
+        return np.repeat(np.arange(self.size), np.diff(self.offsets))
+
     def transpose(self) -> CompressedRows:
-        rows = np.repeat(np.arange(self.size), np.diff(self.offsets))
         order = np.argsort(self.indices, kind="stable")
         counts = np.bincount(self.indices, minlength=self.columns)
         offsets = np.concatenate([[0], np.cumsum(counts)])
-        return CompressedRows(offsets, rows[order], self.values[order], self.size)
+        return CompressedRows(offsets, self._rows()[order], self.values[order], self.size)
 
     def diagonal(self) -> NDArray[Any]:
-        rows = np.repeat(np.arange(self.size), np.diff(self.offsets))
+        rows = self._rows()
         on = self.indices == rows
         found = np.zeros(self.size, self.values.dtype)
         np.add.at(found, rows[on], self.values[on])
@@ -112,9 +115,10 @@ class CompressedRows:
 
     def block_jacobi(self, size: int) -> BlockDiagonal:
         """The inverses of the blocks of `size` unknowns along the diagonal, as a preconditioner."""
+        size = integer_within(size, "size", 0, 2**63 - 1)
         if size < 1 or self.size % size:
             raise ValueError(f"size must divide the number of rows, {self.size}, but is {size}")
-        rows = np.repeat(np.arange(self.size), np.diff(self.offsets))
+        rows = self._rows()
         inside = rows // size == self.indices // size
         blocks = np.zeros((self.size // size, size, size), self.values.dtype)
         where = (rows[inside] // size, rows[inside] % size, self.indices[inside] % size)
@@ -171,28 +175,31 @@ class BlockDiagonal:
         return _native.block_map(_HOST, dtype, self.blocks.shape[1] or 1, _flat(self.blocks), self.size)
 
 
+def finite_damping(damping: Any) -> float:
+    number = real_number(damping, "damping")
+    if not np.isfinite(number):
+        raise ValueError(f"damping must be finite, not {number}")
+    return number
+
+
 class NormalEquations:
     """J^T J + damping, applied as two products with J's rows and with those of its transpose."""
 
     def __init__(self, jacobian: CompressedRows, damping: float = 0.0) -> None:
+        if not isinstance(jacobian, CompressedRows):
+            raise TypeError(f"jacobian must be CompressedRows, not {type(jacobian).__name__}")
         self.jacobian = jacobian
         self.transposed = jacobian.transpose()
-        self.damping = float(damping)
+        self.damping = finite_damping(damping)
 
     @property
     def size(self) -> int:
         return self.jacobian.columns
 
-    def _products(self) -> CompressedRows:
-        """The squares of J's entries, at their places in its transpose."""
-        j = self.transposed
-        return CompressedRows(j.offsets, j.indices, j.values.astype(np.float64) ** 2, j.columns)
-
     def jacobi(self) -> BlockDiagonal:
         """The inverse of the diagonal, as a preconditioner."""
-        squares = self._products()
         sums = np.zeros(self.size)
-        np.add.at(sums, np.repeat(np.arange(self.size), np.diff(squares.offsets)), squares.values)
+        np.add.at(sums, self.transposed._rows(), self.transposed.values.astype(np.float64) ** 2)
         return BlockDiagonal((1 / (sums + self.damping)).astype(self.jacobian.values.dtype))
 
     def native(self, dtype: str, offsets: NDArray[np.int64] | None, length: int | None) -> Any:

@@ -64,7 +64,8 @@ ISOFOLD_HOST_DEVICE inline ScaledRules scale_rules(const SplitRules& rules, cons
   result.gain_exponent = 2 * gradient - hessian;
   result.min_gain = scaled(rules.min_gain_to_split, -result.gain_exponent);
   result.max_delta_step = scaled(rules.max_delta_step, -result.output_exponent);
-  result.path_smooth = rules.path_smooth;
+  // As LightGBM. A weight of count / path_smooth without bound would be an infinity over an infinity.
+  result.path_smooth = rules.path_smooth > 1e-15 ? rules.path_smooth : 0.0;
   result.cat_smooth = scaled(rules.cat_smooth, -hessian);
   result.epsilon = rules.ties == TiePolicy::lightgbm ? scaled(1e-15, -hessian) : 0.0;
   result.min_data = rules.min_data_in_leaf > 1 ? rules.min_data_in_leaf : 1;

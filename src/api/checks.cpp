@@ -17,14 +17,6 @@ std::string place(const IsotonicProblem& problem, std::int64_t row, std::int64_t
              : "row " + std::to_string(row) + ", " + at;
 }
 
-std::string printed(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", value);
-  return text;
-}
-
 Status check_ties(const IsotonicProblem& problem) {
   if (problem.tie_offsets == nullptr) return {};
   const std::int64_t* offsets = problem.tie_offsets;
@@ -54,6 +46,14 @@ Status check_ties(const IsotonicProblem& problem) {
 }
 
 }  // namespace
+
+std::string printed(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char text[32];
+  std::snprintf(text, sizeof text, "%.17g", value);
+  return text;
+}
 
 Status fault(StatusCode code, std::string message, std::int64_t row, std::int64_t position) {
   return {code, std::move(message), row, position};

@@ -1,6 +1,8 @@
 // What is wrong with a call's arguments, in words that name the argument and the place.
 #pragma once
 
+#include <string>
+
 #include "isofold/executor.hpp"
 #include "isofold/interpolation.hpp"
 #include "isofold/isotonic.hpp"
@@ -11,6 +13,9 @@ namespace isofold::api {
 
 [[nodiscard]] Status fault(StatusCode code, std::string message, std::int64_t row = -1,
                            std::int64_t position = -1);
+
+// A number in a message: all its digits.
+[[nodiscard]] std::string printed(double value);
 
 // How many rows there are, how long, and offsets that rise from 0.
 [[nodiscard]] Status check_rows(const Rows& rows);

@@ -95,10 +95,10 @@ class Passes {
     return {};
   }
   [[nodiscard]] Status move() const {
-    return on_device() ? cuda::cg_move(state_, executor_) : worded(cpu::cg_move(state_, executor_));
+    return on_device() ? cuda::cg_move(state_, executor_) : api::worded(cpu::cg_move(state_, executor_));
   }
   [[nodiscard]] Status direct() const {
-    return on_device() ? cuda::cg_direct(state_, executor_) : worded(cpu::cg_direct(state_, executor_));
+    return on_device() ? cuda::cg_direct(state_, executor_) : api::worded(cpu::cg_direct(state_, executor_));
   }
   [[nodiscard]] Status active(std::int64_t* count) const {
     if (on_device()) return cuda::cg_active(state_, executor_, count);
@@ -108,11 +108,6 @@ class Passes {
   [[nodiscard]] bool on_device() const { return executor_.backend == Backend::cuda; }
 
  private:
-  static Status worded(Outcome outcome) {
-    if (outcome == Outcome::done) return {};
-    return api::fault(StatusCode::interrupted, "interrupted by the caller");
-  }
-
   const CgState& state_;
   const Executor& executor_;
 };

@@ -15,15 +15,7 @@ namespace isofold {
 namespace {
 
 Status worded(Outcome outcome, const IsotonicProblem& problem) {
-  switch (outcome) {
-    case Outcome::done:
-      return {};
-    case Outcome::interrupted:
-      return api::fault(StatusCode::interrupted, "interrupted by the caller");
-    case Outcome::bad_input:
-      break;
-  }
-  return api::check_elements(problem);
+  return api::worded(outcome, [&] { return api::check_elements(problem); });
 }
 
 Status host_only(const Executor& executor, const char* what) {

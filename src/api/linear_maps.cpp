@@ -14,11 +14,6 @@ namespace {
 
 bool taken(DataType type) { return type == DataType::float32 || type == DataType::float64; }
 
-Status worded(Outcome outcome) {
-  if (outcome == Outcome::done) return {};
-  return api::fault(StatusCode::interrupted, "interrupted by the caller");
-}
-
 Status refused(std::string message) { return api::fault(StatusCode::invalid_argument, std::move(message)); }
 
 Status check_values(const ConstArray& values, DataType type) {
@@ -34,7 +29,7 @@ LinearMap checked(const Matrix& matrix, DataType type, const Status& fault) {
   return [matrix, type](const void* x, void* y, const Executor& executor) -> Status {
     return api::guarded([&]() -> Status {
       if (executor.backend == Backend::cuda) return cuda::apply(matrix, type, x, y, executor);
-      return worded(cpu::apply(matrix, type, x, y, executor));
+      return api::worded(cpu::apply(matrix, type, x, y, executor));
     });
   };
 }
@@ -70,7 +65,7 @@ LinearMap normal_equations(const CompressedRows& jacobian, const CompressedRows&
     if (Status status = forward(x, between, executor); !status.ok()) return status;
     if (Status status = back(between, y, executor); !status.ok() || damping == 0.0) return status;
     if (executor.backend == Backend::cuda) return cuda::add_scaled(type, damping, x, y, count, executor);
-    return worded(cpu::add_scaled(type, damping, x, y, count, executor));
+    return api::worded(cpu::add_scaled(type, damping, x, y, count, executor));
   };
 }
 

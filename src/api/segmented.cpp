@@ -64,13 +64,9 @@ Status segment_reductions(const SegmentReduction* reductions, std::int64_t count
     }
     if (Status status = check_reductions(reductions, count, segments); !status.ok()) return status;
     if (on_device) return cuda::segment_reductions(reductions, count, segments, executor);
-    const Outcome outcome = executor.backend == Backend::reference
-                                ? reference::segment_reductions(reductions, count, segments)
-                                : cpu::segment_reductions(reductions, count, segments, executor);
-    if (outcome == Outcome::interrupted) {
-      return api::fault(StatusCode::interrupted, "interrupted by the caller");
-    }
-    return {};
+    return api::worded(executor.backend == Backend::reference
+                           ? reference::segment_reductions(reductions, count, segments)
+                           : cpu::segment_reductions(reductions, count, segments, executor));
   });
 }
 

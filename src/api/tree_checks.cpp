@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <string>
 #include <utility>
 
@@ -14,14 +13,6 @@ namespace {
 
 Status bad(std::string message, std::int64_t position = -1) {
   return fault(StatusCode::invalid_argument, std::move(message), -1, position);
-}
-
-std::string text(double value) {
-  if (std::isnan(value)) return "nan";
-  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%.17g", value);
-  return buffer;
 }
 
 bool float_array(const ConstArray& array) {
@@ -40,7 +31,7 @@ std::string range(std::int64_t value, std::int64_t count, const char* what) {
 
 Status check_parameter(double value, const char* name) {
   if (value >= 0 && std::isfinite(value)) return {};
-  return bad(std::string(name) + " must be finite and not negative: " + text(value));
+  return bad(std::string(name) + " must be finite and not negative: " + printed(value));
 }
 
 Status check_parameter(std::int32_t value, const char* name) {
@@ -178,13 +169,13 @@ Status find_gradient_fault(const GradientProblem& problem, const GradientGrid* g
     const double h = element(problem.hessians, i);
     const std::string at = "position " + std::to_string(i) + " is ";
     if (!std::isfinite(g))
-      return fault(StatusCode::not_finite, "gradients must be finite: " + at + text(g), -1, i);
+      return fault(StatusCode::not_finite, "gradients must be finite: " + at + printed(g), -1, i);
     if (!std::isfinite(h))
-      return fault(StatusCode::not_finite, "hessians must be finite: " + at + text(h), -1, i);
-    if (h < 0) return bad("hessians must not be negative: " + at + text(h), i);
+      return fault(StatusCode::not_finite, "hessians must be finite: " + at + printed(h), -1, i);
+    if (h < 0) return bad("hessians must not be negative: " + at + printed(h), i);
     if (given != nullptr && !Quantizer(*given).holds(g, h)) {
-      return bad("gradients: position " + std::to_string(i) + " is beyond the given grid: " + text(g) +
-                     ", hessian " + text(h),
+      return bad("gradients: position " + std::to_string(i) + " is beyond the given grid: " + printed(g) +
+                     ", hessian " + printed(h),
                  i);
     }
   }

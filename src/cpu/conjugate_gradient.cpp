@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "algorithm/linear_rows.hpp"
+#include "algorithm/row_of.hpp"
 #include "cpu/parallel.hpp"
 
 namespace isofold::cpu {
@@ -11,13 +12,6 @@ namespace {
 
 // Fewer elements are done sooner than a thread has started.
 constexpr std::int64_t kPiece = 1 << 16;
-
-// The first row that ends after the element; behind all that are empty there.
-std::int64_t row_of(const Rows& rows, std::int64_t element) {
-  if (rows.offsets == nullptr) return element / rows.length;
-  const std::int64_t* ends = rows.offsets + 1;
-  return std::upper_bound(ends, ends + rows.count, element) - ends;
-}
 
 // Calls visit(row, first, last) for the runs of elements of one row, over threads.
 template <class Visit>

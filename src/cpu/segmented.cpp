@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "algorithm/row_of.hpp"
 #include "algorithm/row_view.hpp"
 #include "cpu/cpu.hpp"
 #include "cpu/dot_streams.hpp"
@@ -170,17 +171,10 @@ class Batch {
     return parts.data() + static_cast<std::size_t>(piece) * terms_.size();
   }
 
-  // The first segment that ends after the element; behind all that are empty there.
-  [[nodiscard]] std::int64_t segment_of(std::int64_t element) const {
-    if (segments_.offsets == nullptr) return element / segments_.length;
-    const std::int64_t* ends = segments_.offsets + 1;
-    return std::upper_bound(ends, ends + segments_.count, element) - ends;
-  }
-
   void reduce_piece(std::int64_t piece, std::int64_t total) {
     const std::int64_t first = piece * kPiece;
     const std::int64_t last = std::min(first + kPiece, total);
-    std::int64_t segment = piece == 0 ? 0 : segment_of(first);
+    std::int64_t segment = piece == 0 ? 0 : row_of(segments_, first);
     if (segments_.begin(segment) < first) {
       sum_all(first, std::min(segments_.end(segment), last), part(heads_, piece));
       ++segment;
@@ -233,7 +227,7 @@ class Batch {
     while (piece < pieces) {
       const std::int64_t last = std::min((piece + 1) * kPiece, total);
       if (last == total) return true;
-      const std::int64_t segment = segment_of(last);
+      const std::int64_t segment = row_of(segments_, last);
       const std::int64_t end = segments_.end(segment);
       if (segments_.begin(segment) == last) {
         ++piece;

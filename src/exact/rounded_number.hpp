@@ -38,29 +38,23 @@ ISOFOLD_OUT_OF_LINE double rounded_number(const ExactNumber<Capacity>& x, Format
   return composed(k, last_place, x.sign < 0, format);
 }
 
-// x >= 0. With lsb the format's last place at the root, find the integer k with (k lsb)^2 <= x < ((k + 1)
-// lsb)^2, then compare x with ((2k + 1) lsb / 2)^2, the midpoint's square.
-template <int Capacity>
-ISOFOLD_OUT_OF_LINE double rounded_root(const ExactNumber<Capacity>& x, Format format) {
-  if (x.sign == 0) return 0.0;
-  int exponent = x.top() - 64;
-  double leading = static_cast<double>(x.window(exponent));
-  if (exponent % 2 != 0) {
-    leading *= 2;
-    --exponent;
-  }
-  const double estimate = std::sqrt(leading);  // in [2^31, 2^33), off by a few parts in 2^53
-  const int scale = exponent / 2;
+// A real v > 0 rounded to the format, whatever it takes. `estimate` times 2^scale is v to a few parts in
+// 2^53; compare_with(halves, e) is the sign of v - halves 2^e, exactly.
+//
+// With lsb the format's last place at v, find the integer k with k lsb <= v < (k + 1) lsb, then compare v
+// with (2k + 1) (lsb / 2), the midpoint.
+template <class Compare>
+ISOFOLD_HOST_DEVICE double rounded_by_halves(double estimate, int scale, bool negative, Format format,
+                                             Compare&& compare_with) {
   int last_place = last_place_at(std::ilogb(estimate) + 1 + scale, format);
-  const auto compare_with_halves = [&](std::int64_t halves) {
-    return compare(x, product(exact_integer(halves, last_place - 1), exact_integer(halves, last_place - 1)));
-  };
+  // The first k is off by a few at most. Far below the lowest subnormal the shift would leave the range of
+  // ldexp's result; k is 0 there.
   const int shift = scale - last_place;
   auto k = static_cast<std::int64_t>(shift < -1000 ? 0.0 : std::floor(std::ldexp(estimate, shift)));
   for (;;) {
-    while (compare_with_halves(2 * k) < 0) --k;
-    while (compare_with_halves(2 * k + 2) >= 0) ++k;
-    // Where the root lies next to a power of two the estimate may lie on its other side.
+    while (compare_with(2 * k, last_place - 1) < 0) --k;
+    while (compare_with(2 * k + 2, last_place - 1) >= 0) ++k;
+    // Where v lies next to a power of two the estimate may lie on its other side.
     if (k >= (std::int64_t{1} << format.precision)) {
       ++last_place;
       k /= 2;
@@ -71,9 +65,25 @@ ISOFOLD_OUT_OF_LINE double rounded_root(const ExactNumber<Capacity>& x, Format f
       break;
     }
   }
-  const int half = compare_with_halves(2 * k + 1);
+  const int half = compare_with(2 * k + 1, last_place - 1);
   if (half > 0 || (half == 0 && k % 2 != 0)) ++k;
-  return composed(k, last_place, false, format);
+  return composed(k, last_place, negative, format);
+}
+
+// x >= 0: the midpoints' squares are compared with x.
+template <int Capacity>
+ISOFOLD_OUT_OF_LINE double rounded_root(const ExactNumber<Capacity>& x, Format format) {
+  if (x.sign == 0) return 0.0;
+  int exponent = x.top() - 64;
+  double leading = static_cast<double>(x.window(exponent));
+  if (exponent % 2 != 0) {
+    leading *= 2;
+    --exponent;
+  }
+  const double estimate = std::sqrt(leading);  // in [2^31, 2^33), off by a few parts in 2^53
+  return rounded_by_halves(estimate, exponent / 2, false, format, [&](std::int64_t halves, int place) {
+    return compare(x, product(exact_integer(halves, place), exact_integer(halves, place)));
+  });
 }
 
 }  // namespace isofold

@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cmath>
-#include <limits>
 
 #include "exact/certified_sum.hpp"
 #include "exact/exact_number.hpp"
 #include "exact/format.hpp"
 #include "exact/host_device.hpp"
+#include "exact/rounded_number.hpp"
 
 namespace isofold {
 
@@ -60,10 +60,8 @@ ISOFOLD_HOST_DEVICE double leading_bits(const ExactNumber<Capacity>& x, int* exp
   return static_cast<double>(x.window(*exponent));
 }
 
-// numerator / denominator rounded to the format, whatever it takes. denominator > 0.
-//
-// With lsb the format's last place at the quotient, find the integer k with k lsb <= |N| / D < (k + 1) lsb,
-// then compare |N| with (2k + 1) (lsb / 2) D, the midpoint.
+// numerator / denominator rounded to the format, whatever it takes. denominator > 0. Midpoints times the
+// denominator are compared with the numerator.
 template <int A, int B>
 ISOFOLD_OUT_OF_LINE double exact_quotient(ExactNumber<A> numerator, const ExactNumber<B>& denominator,
                                           Format format) {
@@ -74,38 +72,10 @@ ISOFOLD_OUT_OF_LINE double exact_quotient(ExactNumber<A> numerator, const ExactN
   int d_exponent;
   const double estimate =
       leading_bits(numerator, &n_exponent) / leading_bits(denominator, &d_exponent);  // in (1/2, 2)
-  const int scale = n_exponent - d_exponent;
-  const int natural = std::ilogb(estimate) + scale - format.precision + 1;
-  int last_place = natural > format.lowest_exponent ? natural : format.lowest_exponent;
-  // |N| against halves * (lsb / 2) * D.
-  const auto compare_with_halves = [&](std::int64_t halves) {
-    return compare(numerator, product(exact_integer(halves, last_place - 1), denominator));
+  const auto compare_with = [&](std::int64_t halves, int place) {
+    return compare(numerator, product(exact_integer(halves, place), denominator));
   };
-  // The estimate is off by a few parts in 2^53, so the first k is off by a few at most. Far below the lowest
-  // subnormal the shift would leave the range of ldexp's result; k is 0 there.
-  const int shift = scale - last_place;
-  auto k = static_cast<std::int64_t>(shift < -1000 ? 0.0 : std::floor(std::ldexp(estimate, shift)));
-  for (;;) {
-    while (compare_with_halves(2 * k) < 0) --k;
-    while (compare_with_halves(2 * k + 2) >= 0) ++k;
-    // Where the quotient lies next to a power of two the estimate may lie on its other side.
-    if (k >= (std::int64_t{1} << format.precision)) {
-      ++last_place;
-      k /= 2;
-    } else if (k < (std::int64_t{1} << (format.precision - 1)) && last_place > format.lowest_exponent) {
-      --last_place;
-      k *= 2;
-    } else {
-      break;
-    }
-  }
-  const int half = compare_with_halves(2 * k + 1);
-  if (half > 0 || (half == 0 && k % 2 != 0)) ++k;
-  double magnitude = std::ldexp(static_cast<double>(k), last_place);
-  if (format.precision < 53 && magnitude >= std::ldexp(1.0, format.overflow)) {
-    magnitude = std::numeric_limits<double>::infinity();
-  }
-  return negative && magnitude != 0.0 ? -magnitude : magnitude;
+  return rounded_by_halves(estimate, n_exponent - d_exponent, negative, format, compare_with);
 }
 
 // The whole ladder: certified doubles, then 128-bit integers where the sums are exact, then `long_way()`,

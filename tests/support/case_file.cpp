@@ -96,12 +96,21 @@ DataType read_type(Reader& reader) {
   return type == "float32" ? DataType::float32 : DataType::float64;
 }
 
-DotCase read_dot_case(Reader& reader) {
-  DotCase c;
+// Calls read(key) where a key's value starts.
+template <class Read>
+void read_object(Reader& reader, Read&& read) {
   reader.expect('{');
   do {
     const std::string key = reader.string();
     reader.expect(':');
+    read(key);
+  } while (reader.accept(','));
+  reader.expect('}');
+}
+
+DotCase read_dot_case(Reader& reader) {
+  DotCase c;
+  read_object(reader, [&](const std::string& key) {
     if (key == "name") {
       c.name = reader.string();
     } else if (key == "dtype") {
@@ -117,17 +126,13 @@ DotCase read_dot_case(Reader& reader) {
     } else {
       reader.fail("unknown key " + key);
     }
-  } while (reader.accept(','));
-  reader.expect('}');
+  });
   return c;
 }
 
 IsotonicCase read_case(Reader& reader) {
   IsotonicCase c;
-  reader.expect('{');
-  do {
-    const std::string key = reader.string();
-    reader.expect(':');
+  read_object(reader, [&](const std::string& key) {
     if (key == "name") {
       c.name = reader.string();
     } else if (key == "dtype") {
@@ -145,8 +150,7 @@ IsotonicCase read_case(Reader& reader) {
     } else {
       reader.fail("unknown key " + key);
     }
-  } while (reader.accept(','));
-  reader.expect('}');
+  });
   return c;
 }
 

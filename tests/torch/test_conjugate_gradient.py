@@ -121,6 +121,14 @@ def test_a_solver_is_used_again() -> None:
     assert len(seen) > 3
 
 
+def test_a_solver_in_use_is_refused() -> None:
+    b = torch.ones(2)
+    solver = CGSolver(BlockDiagonal(torch.tensor([1.0, 2.0])), b)
+    with pytest.raises(RuntimeError, match="the solver is in the middle of another solve"):
+        solver.solve(b, callback=lambda _: solver.solve(b))
+    assert solver.solve(b).x.tolist() == [1.0, 0.5]
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -145,6 +153,37 @@ def test_a_solver_is_used_again() -> None:
             ValueError,
             "rtol has shape (2,), but there are 1 systems",
         ),
+        (
+            lambda: cg(lambda x: x, torch.ones(2, 1), rtol=torch.tensor([1e-3, float("nan")])),
+            ValueError,
+            "rtol must be at least 0, but rtol[1] is nan",
+        ),
+        (
+            lambda: cg(lambda x: x, torch.ones(2, 1), maxiter=torch.tensor([3, -1])),
+            ValueError,
+            "maxiter must be at least 0, but maxiter[1] is -1",
+        ),
+        (
+            lambda: cg(lambda x: x, torch.ones(2, 1), maxiter=torch.ones(2)),
+            TypeError,
+            "maxiter must hold integers, not torch.float32",
+        ),
+        (
+            lambda: cg(lambda x: x, torch.ones(3), maxiter=1.5),
+            TypeError,
+            "maxiter must be an integer, not 1.5",
+        ),
+        (
+            lambda: cg(lambda x: x, torch.ones(3), iteration_limit=-1),
+            ValueError,
+            "iteration_limit must be from 0 to 9223372036854775807, not -1",
+        ),
+        (
+            lambda: CompressedRows(torch.tensor([0, 1]), torch.tensor([0.5]), torch.ones(1)),
+            TypeError,
+            "indices must hold integers, not torch.float32",
+        ),
+        (lambda: NormalEquations(torch.eye(2)), TypeError, "jacobian must be CompressedRows, not Tensor"),
         (
             lambda: cg(lambda x: x, torch.ones(3), x0=torch.ones(2)),
             ValueError,

@@ -14,6 +14,8 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.library import opcheck
 
 import isofold
+from isofold import _device_segments
+from isofold._device_kinds import Torch
 from isofold.torch import segment_dot, segment_dots, segment_norm, segment_sum
 
 OPS = torch.ops.isofold
@@ -139,6 +141,25 @@ def test_compiled_is_eager(dynamic: bool) -> None:
         value.backward()
         found.append((value.detach(), a.grad, b.grad))
     assert all(same(x, y) for x, y in zip(*found, strict=True))
+
+
+def test_segments_without_elements_belong_to_the_graph() -> None:
+    a, b = torch.ones(2, 0), torch.ones(2, 0, requires_grad=True)
+    found = segment_dot(a, b, dtype=torch.float64)
+    assert (found.dtype, found.tolist()) == (torch.float64, [0.0, 0.0])
+    found.sum().backward()
+    assert b.grad is not None
+    assert b.grad.shape == (2, 0)
+
+
+def test_device_arrays_without_elements_have_the_values_dtype() -> None:
+    # What the path of device arrays does before it needs a device.
+    for dtype in (None, "float32"):
+        (found,) = _device_segments._reduce(
+            Torch(), 0, [("sum", torch.ones(2, 0, dtype=torch.float64), None)], None, (2, 0), 1, dtype
+        )
+        assert found.dtype == (torch.float64 if dtype is None else torch.float32)
+        assert found.tolist() == [0.0, 0.0]
 
 
 def test_vmap() -> None:

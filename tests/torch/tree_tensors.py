@@ -82,3 +82,9 @@ def check_bad_input(device: str) -> None:
         trees.histogram(bins + 5, ones, bin_count=3, validate=True)
     with pytest.raises(ValueError, match="feature_mask has shape"):
         trees.best_splits(trees.histogram(bins, ones), feature_mask=[True, False])
+    with pytest.raises(TypeError, match=r"node_numbers must hold integers, not torch\.float32"):
+        trees.best_splits(trees.histogram(bins, ones), node_numbers=[0.5])
+    with pytest.raises(TypeError, match=r"grid must hold integers, not torch\.float32"):
+        trees.quantize_gradients(ones, grid=torch.zeros(3, device=device))
+    with pytest.raises(TypeError, match="child must be a TensorHistogram, not int"):
+        trees.histogram(bins, ones).subtract(5)

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from isofold._arrays import thread_count
+from isofold._arrays import integer_within, real_number, thread_count
 from isofold._histogram import quantize_gradients
 from isofold.calibration._audit_features import (
     AuditFeature,
     bin_matrix,
-    categorical_names,
     make_feature,
+    read_again,
     read_columns,
 )
 from isofold.calibration._audit_tree import Leaf, describe, find_leaves, locate, merged
@@ -63,7 +63,7 @@ class Audit:
 
     def locate(self, features: Any) -> NDArray[np.int64]:
         """The position in `segments` of each row's segment."""
-        columns = read_columns(features, None, categorical_names(self._features))
+        columns = read_again(features, self._features)
         return locate(self._leaves, bin_matrix(self._features, columns))
 
     def names(self, features: Any) -> NDArray[np.object_]:
@@ -158,12 +158,17 @@ def audit(
     columns = read_columns(features, given, categorical)
     tested = _tested_rows(held_out, given, seed)
     if kept is not None:
-        columns = {
-            name: column[kept] if isinstance(column, np.ndarray) else _kept(column, kept)
-            for name, column in columns.items()
-        }
+        columns = {name: column[kept] for name, column in columns.items()}
         tested = tested[kept]
-    _check_counts(max_segments=max_segments, max_depth=max_depth, min_rows=min_rows, bins=bins)
+    most = 2**31 - 1
+    for count, name, limit in (
+        (max_segments, "max_segments", most),
+        (max_depth, "max_depth", most),
+        (min_rows, "min_rows", most),
+        (bins, "bins", 1024),
+    ):
+        integer_within(count, name, 1, limit)
+    level, min_gain = real_number(level, "level"), real_number(min_gain, "min_gain")
     if not 0 < level < 1:
         raise ValueError(f"level must lie in (0, 1), not {level}")
     if not 0 <= min_gain < math.inf:
@@ -248,6 +253,7 @@ def _ratio(predicted: float, observed: float) -> float:
 
 
 def _tested_rows(held_out: float | ArrayLike, rows: int, seed: int) -> NDArray[np.bool_]:
+    seed = integer_within(seed, "seed", 0, 2**64 - 1)
     array = np.asarray(held_out)
     if array.ndim == 0 and array.dtype.kind in "fiu":
         share = float(array)
@@ -261,17 +267,3 @@ def _tested_rows(held_out: float | ArrayLike, rows: int, seed: int) -> NDArray[n
             f"held_out must be a share, or {rows} booleans, not {array.dtype} of shape {array.shape}"
         )
     return array
-
-
-def _kept(column: Any, kept: NDArray[np.bool_]) -> Any:
-    return type(column)(column.name, column.kind, column.codes[kept], column.levels)
-
-
-def _check_counts(**counts: int) -> None:
-    for name, value in counts.items():
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-            raise TypeError(f"{name} must be an integer, not {value!r}")
-        if value < 1:
-            raise ValueError(f"{name} must be at least 1, not {value}")
-    if counts["bins"] > 1024:
-        raise ValueError(f"bins must be at most 1024, not {counts['bins']}")

@@ -47,14 +47,46 @@ class AuditFeature:
 Column = NDArray[np.float64] | KeyColumn
 
 
-def read_columns(features: Any, rows: int | None, categorical: Collection[str]) -> dict[str, Column]:
+def read_columns(features: Any, rows: int, categorical: Collection[str]) -> dict[str, Column]:
     """Columns by name: numbers as float64 with NaN for missing, everything else as keys."""
+    if isinstance(categorical, str):
+        raise TypeError(f"categorical must be a collection of names, not the text {categorical!r}")
+    named = _named(features)
+    unknown = sorted(set(categorical) - set(named))
+    if unknown:
+        raise ValueError(f"categorical names {unknown[0]!r}, which is no column of features")
+    columns = {name: _column(name, data, name in categorical) for name, data in named.items()}
+    for name, column in columns.items():
+        if len(column) != rows:
+            raise ValueError(f"features[{name!r}] has {len(column)} entries, scores has {rows}")
+    return columns
+
+
+def read_again(features: Any, made: list[AuditFeature]) -> dict[str, Column]:
+    """The columns that an audit had, of whatever rows; others are not looked at."""
+    named = _named(features)
+    columns: dict[str, Column] = {}
+    for feature in made:
+        if feature.name not in named:
+            raise ValueError(f"features has no column {feature.name!r}, which the audit had")
+        column = _column(feature.name, named[feature.name], feature.levels is not None)
+        columns[feature.name] = column
+        first = next(iter(columns))
+        if len(column) != len(columns[first]):
+            raise ValueError(
+                f"features[{feature.name!r}] has {len(column)} entries, "
+                f"but features[{first!r}] has {len(columns[first])}"
+            )
+    return columns
+
+
+def _named(features: Any) -> dict[str, Any]:
     module, kind = _module(features), type(features).__name__
     frame = module in ("pandas", "polars", "pyarrow") and kind in ("DataFrame", "Table", "RecordBatch")
     if isinstance(features, np.ndarray) and features.ndim == 2:
         named = [(f"feature {k}", features[:, k]) for k in range(features.shape[1])]
     elif isinstance(features, Mapping) or frame:
-        named = [(str(name), data) for name, data in _named_columns(features)]
+        named = [(str(name), data) for name, data in _named_columns(features, "features")]
     else:
         raise TypeError(
             "features must be a mapping of names to columns, a data frame, a table or a 2-D array, "
@@ -62,21 +94,17 @@ def read_columns(features: Any, rows: int | None, categorical: Collection[str]) 
         )
     if not named:
         raise ValueError("features has no columns")
-    unknown = sorted(set(categorical) - {name for name, _ in named})
-    if unknown:
-        raise ValueError(f"categorical names {unknown[0]!r}, which is no column of features")
-    columns: dict[str, Column] = {}
+    found: dict[str, Any] = {}
     for name, data in named:
-        label = f"features[{name!r}]"
-        if name in columns:
+        if name in found:
             raise ValueError(f"features names {name!r} twice")
-        numbers = None if name in categorical else _numbers(data)
-        column = encode(name, data, label) if numbers is None else numbers
-        if rows is not None and len(column) != rows:
-            raise ValueError(f"{label} has {len(column)} entries, scores has {rows}")
-        rows = len(column)
-        columns[name] = column
-    return columns
+        found[name] = data
+    return found
+
+
+def _column(name: str, data: Any, categorical: bool) -> Column:
+    numbers = None if categorical else _numbers(data)
+    return encode(name, data, f"features[{name!r}]") if numbers is None else numbers
 
 
 def _numbers(data: Any) -> NDArray[np.float64] | None:
@@ -127,11 +155,5 @@ def bin_matrix(features: list[AuditFeature], columns: Mapping[str, Column]) -> N
     rows = len(next(iter(columns.values())))
     matrix = np.empty((rows, len(features)), np.uint16, order="F")
     for k, feature in enumerate(features):
-        if feature.name not in columns:
-            raise ValueError(f"features has no column {feature.name!r}, which the audit had")
         matrix[:, k] = feature.bin(columns[feature.name])
     return matrix
-
-
-def categorical_names(features: list[AuditFeature]) -> list[str]:
-    return [feature.name for feature in features if feature.levels is not None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -30,6 +30,10 @@ class KeyColumn:
 
     def __len__(self) -> int:
         return int(self.codes.shape[0])
+
+    def __getitem__(self, rows: NDArray[np.bool_] | NDArray[np.integer[Any]]) -> KeyColumn:
+        """The column of these rows, as an array has it."""
+        return replace(self, codes=self.codes[rows])
 
 
 class UnusableKey(ValueError):
@@ -88,12 +92,15 @@ def _name(value: Any) -> str | None:
     return value if isinstance(value, str) and value else None
 
 
-def _named_columns(segments: Any) -> list[tuple[str | None, Any]]:
+def _named_columns(segments: Any, argument: str = "segments") -> list[tuple[str | None, Any]]:
     if isinstance(segments, Mapping):
-        return [(_text_name(name), data) for name, data in segments.items()]
+        return [(_text_name(name, argument), data) for name, data in segments.items()]
     module, kind = _module(segments), type(segments).__name__
     if module == "pandas" and kind == "DataFrame":
-        return [(_text_name(name), segments.iloc[:, index]) for index, name in enumerate(segments.columns)]
+        return [
+            (_text_name(name, argument), segments.iloc[:, index])
+            for index, name in enumerate(segments.columns)
+        ]
     if module == "pyarrow" and kind in ("Table", "RecordBatch"):
         return list(zip(segments.schema.names, segments.columns, strict=True))
     if module == "polars" and kind == "DataFrame":
@@ -107,9 +114,9 @@ def _named_columns(segments: Any) -> list[tuple[str | None, Any]]:
     return [(_name(getattr(segments, "name", None)), segments)]
 
 
-def _text_name(name: Any) -> str:
+def _text_name(name: Any, argument: str) -> str:
     if not isinstance(name, str) or not name:
-        raise TypeError(f"segments: a column's name must be a string that is not empty, not {name!r}")
+        raise TypeError(f"{argument}: a column's name must be a string that is not empty, not {name!r}")
     return name
 
 

@@ -97,7 +97,7 @@ class _Evaluation:
         values = [scores, rates, *(value for value, _ in read)]
         if kept is not None:
             values = [value[kept] for value in values]
-            keys = [KeyColumn(key.name, key.kind, key.codes[kept], key.levels) for key in keys]
+            keys = [key[kept] for key in keys]
             located = None if located is None else located[kept]
             self.dropped += piece.rows - int(np.count_nonzero(kept))
         for part, value in zip(self._parts, values, strict=True):

@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
 import typer
+from numpy.typing import NDArray
 from rich.console import Console
 from rich.table import Table
 
 from isofold.calibration import Audit, AuditSegment
 from isofold.calibration import audit as find_segments
-from isofold.calibration._segment_keys import NULL, KeyColumn
-from isofold.cli.columns import Floats, NumberColumn, check_columns, column_of
+from isofold.calibration._segment_keys import NULL
+from isofold.cli.columns import check_columns, column_of, outcome_columns
 from isofold.cli.errors import CommandError, reported
 from isofold.cli.html import ReportWriter
 from isofold.cli.inputs import Input, open_input
 from isofold.cli.keys import KeyReader, concatenated
+from isofold.cli.options import File, Json, Outcomes, Threads, Title, Weights
 from isofold.cli.outputs import Output, check_outputs
-from isofold.cli.report import print_dropped, print_json, say, warn_of_labels, with_progress
-from isofold.cli.rows import OnMissing, keep
+from isofold.cli.report import print_dropped, print_json, say, warn_of_labels
+from isofold.cli.rows import OnMissing, read_rows
 from isofold.cli.sources import Piece
 from isofold.cli.wording import counted
 
@@ -39,17 +42,13 @@ class _Feature:
         self._reader = None if self._numbers else KeyReader(source, name)
         self._parts: list[Any] = []
 
-    def read(self, piece: Piece) -> Any:
+    def add(self, piece: Piece, kept: NDArray[np.bool_] | None) -> None:
+        part: Any
         if self._reader is not None:
-            return self._reader.read(piece)
-        return column_of(piece, self.name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-
-    def add(self, part: Any, kept: Any) -> None:
-        if kept is not None and isinstance(part, KeyColumn):
-            part = KeyColumn(part.name, part.kind, part.codes[kept], part.levels)
-        elif kept is not None:
-            part = part[kept]
-        self._parts.append(part)
+            part = self._reader.read(piece)
+        else:
+            part = column_of(piece, self.name).cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+        self._parts.append(part if kept is None else part[kept])
 
     def column(self) -> Any:
         if self._reader is None:
@@ -62,32 +61,6 @@ class _Feature:
         except ValueError:
             return keys
         return numbers[np.where(keys.codes == NULL, len(keys.levels), keys.codes)]
-
-
-def _read(
-    source: Input, columns: list[NumberColumn], features: list[_Feature]
-) -> tuple[list[Floats], int, int]:
-    """The number columns' values, rows kept and rows dropped; features keep their own."""
-    names = list(
-        dict.fromkeys([*(column.name for column in columns), *(feature.name for feature in features)])
-    )
-    parts: list[list[Floats]] = [[] for _ in columns]
-    rows = dropped = 0
-    for piece in with_progress(source, source.pieces(names), "reading"):
-        read = [column.read(piece) for column in columns]
-        kept = keep([value for value, _ in read], [missing for _, missing in read])
-        values = [value if kept is None else value[kept] for value, _ in read]
-        for feature in features:
-            feature.add(feature.read(piece), kept)
-        for part, value in zip(parts, values, strict=True):
-            part.append(value)
-        rows += len(values[0])
-        dropped += piece.rows - len(values[0])
-    if rows + dropped == 0:
-        raise CommandError(f"{source.path}: the file has no rows")
-    if rows == 0:
-        raise CommandError(f"{source.path}: every row misses a value, so all would be dropped")
-    return [np.concatenate(part) for part in parts], rows, dropped
 
 
 def audit(
@@ -105,13 +78,7 @@ def audit(
     **settings: Any,
 ) -> None:
     """Find the segments, print them and write a report if that is wanted. Raises CommandError."""
-    drop = on_missing == "drop"
-    columns = [
-        NumberColumn(score, "score", drop_missing=drop),
-        NumberColumn(label, "label", drop_missing=drop),
-    ]
-    if weight is not None:
-        columns.append(NumberColumn(weight, "weight", drop_missing=drop))
+    columns = outcome_columns(score, label, weight, on_missing)
     for names, option in ((features, "--feature"), (categorical, "--categorical")):
         if len(set(names)) != len(names):
             raise CommandError(f"{option} names a column twice")
@@ -125,11 +92,9 @@ def audit(
         if not wanted:
             raise CommandError(f"{source.path}: no columns beside {', '.join(taken)} to audit by")
         wanted += [name for name in categorical if name not in wanted]
-        for column in columns:
-            column.check_type(source)
         readers = [_Feature(source, name, name in categorical) for name in wanted]
-        numbers, rows, dropped = _read(source, columns, readers)
-    scores, labels, *rest = numbers
+        rows = read_rows(source, columns, others=readers)
+    scores, labels, *rest = rows.numbers
     weights = rest[0] if rest else None
     outside = ~((scores >= 0) & (scores <= 1))
     if outside.any():
@@ -152,20 +117,19 @@ def audit(
         heading = os.fspath(path) if title is None else title
         notes = ["An audit: the rates as they are, before and after alike."]
         write_report(scores, labels, scores, weights, None, title=heading, notes=notes, audit=found)
-    by_column = {column.name: column.missing for column in columns if column.missing}
     if as_json:
         print_json(
             {
                 "command": "audit",
-                "rows": rows,
-                "dropped": {"rows": dropped, "by_column": by_column},
+                "rows": len(rows),
+                "dropped": asdict(rows.dropped),
                 "report": None if out is None else os.fspath(out),
                 **found.as_dict(),
             }
         )
         return
-    _print(path, found, rows)
-    print_dropped(dropped, by_column)
+    _print(path, found, len(rows))
+    print_dropped(rows.dropped.rows, rows.dropped.by_column)
     if out is not None:
         say(f"{out}: the report")
 
@@ -204,25 +168,14 @@ def register(app: typer.Typer) -> None:
 
     @app.command("audit")
     def _audit(
-        file: Annotated[
-            str,
-            typer.Argument(metavar="FILE", help="Rows: a file, a folder or a pattern.", show_default=False),
-        ],
+        file: File,
         score: Annotated[str, typer.Option(help="Column of predicted rates in [0, 1].", show_default=False)],
-        label: Annotated[
-            str,
-            typer.Option(
-                help="Column of outcomes: 0 or 1 (or true/false), or rates in between.", show_default=False
-            ),
-        ],
-        weight: Annotated[
-            str | None,
-            typer.Option(help="Column of weights; rows of weight 0 are dropped.", show_default=False),
-        ] = None,
+        label: Outcomes,
+        weight: Weights = None,
         feature: Annotated[
             list[str] | None,
             typer.Option(
-                "--feature", help="Column to search in; repeat.  [default: all others]", show_default=False
+                "--feature", help="Column to search in, by default all others; repeat.", show_default=False
             ),
         ] = None,
         categorical: Annotated[
@@ -237,9 +190,7 @@ def register(app: typer.Typer) -> None:
             Path | None,
             typer.Option(help="Also write an HTML report here; replaced if it exists.", show_default=False),
         ] = None,
-        title: Annotated[
-            str | None, typer.Option(help="The report's title.  [default: FILE]", show_default=False)
-        ] = None,
+        title: Title = None,
         max_segments: Annotated[int, typer.Option(min=1, help="The most segments.")] = 12,
         max_depth: Annotated[int, typer.Option(min=1, help="The most conditions of a segment.")] = 3,
         min_rows: Annotated[
@@ -259,13 +210,8 @@ def register(app: typer.Typer) -> None:
                 "null: stop, or leave the row out and say how many. A missing feature is a value like others."
             ),
         ] = "error",
-        as_json: Annotated[
-            bool, typer.Option("--json", help="Print one JSON object instead of tables.")
-        ] = False,
-        threads: Annotated[
-            int | None,
-            typer.Option(min=1, help="Threads to use; changes no bit.  [default: all processors available]"),
-        ] = None,
+        as_json: Json = False,
+        threads: Threads = None,
     ) -> None:
         """Name the segments in which predicted rates are wrong, and test them on rows held out.
 

@@ -16,7 +16,7 @@ from isofold.calibration import Calibrator
 from isofold.calibration._aggregated import expand
 from isofold.calibration._segment_keys import KeyColumn
 from isofold.calibration.calibrator import DEFAULT_MIN_ROWS
-from isofold.cli.columns import Floats, NumberColumn
+from isofold.cli.columns import Floats, NumberColumn, outcome_columns, warn_of_roles
 from isofold.cli.errors import CommandError, faults_of_file, warn
 from isofold.cli.html import ReportWriter
 from isofold.cli.inputs import open_input
@@ -38,24 +38,28 @@ from isofold.cli.wording import counted
 
 
 def _columns(
-    score: str, label: str | None, weight: str | None, positives: str | None, total: str | None, drop: bool
+    score: str,
+    label: str | None,
+    weight: str | None,
+    positives: str | None,
+    total: str | None,
+    on_missing: OnMissing,
 ) -> list[NumberColumn]:
     """The score, then label and perhaps weight, or positives and total."""
-    columns = [NumberColumn(score, "score", drop_missing=drop)]
     if label is not None and positives is None and total is None:
-        columns.append(NumberColumn(label, "label", drop_missing=drop))
-        if weight is not None:
-            columns.append(NumberColumn(weight, "weight", drop_missing=drop))
-    elif label is None and weight is None and positives is not None and total is not None:
-        columns.append(NumberColumn(positives, "positives", drop_missing=drop))
-        columns.append(NumberColumn(total, "total", drop_missing=drop))
-    elif label is None and positives is None and total is None:
+        return outcome_columns(score, label, weight, on_missing)
+    if label is None and weight is None and positives is not None and total is not None:
+        drop = on_missing == "drop"
+        columns = [
+            NumberColumn(score, "score", drop_missing=drop),
+            NumberColumn(positives, "positives", drop_missing=drop),
+            NumberColumn(total, "total", drop_missing=drop),
+        ]
+        warn_of_roles(columns)
+        return columns
+    if label is None and positives is None and total is None:
         raise CommandError("no outcomes: give --label COLUMN (0 or 1), or --positives and --total")
-    else:
-        raise CommandError("outcomes are either --label, with --weight if wanted, or --positives and --total")
-    if columns[1].name == score:
-        warn(f"column {score!r} is given as --score and as --{columns[1].kind}")
-    return columns
+    raise CommandError("outcomes are either --label, with --weight if wanted, or --positives and --total")
 
 
 def _check_positives(name: str) -> Any:
@@ -98,7 +102,7 @@ def calibrate(
     except ValueError as error:
         raise CommandError(str(error)) from error
     calibrator.score_name = score
-    columns = _columns(score, label, weight, positives, total, on_missing == "drop")
+    columns = _columns(score, label, weight, positives, total, on_missing)
     if len(set(segments)) != len(segments):
         raise CommandError("--segment names a column twice")
     outputs = [Output(out, "--out", "curve")]
@@ -191,5 +195,5 @@ def _spelled_out(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64] | None, list[KeyColumn] | None]:
     """Aggregated rows as weighted ones, for the metrics."""
     expanded, source = expand(rows.numbers[0], rows.numbers[1], rows.numbers[2])
-    keys = [KeyColumn(key.name, key.kind, key.codes[source], key.levels) for key in rows.keys]
+    keys = [key[source] for key in rows.keys]
     return expanded.scores, expanded.labels, expanded.weights, keys or None

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from isofold.cli.errors import CommandError
+from isofold.cli.errors import CommandError, warn
 from isofold.cli.inputs import Input
 from isofold.cli.sources import Piece, separator_hint
 from isofold.cli.wording import near_miss, shortened
@@ -175,3 +175,23 @@ def _first_unreadable(array: Any) -> int:
         else:
             start = middle
     return start
+
+
+def outcome_columns(score: str, label: str, weight: str | None, on_missing: str) -> list[NumberColumn]:
+    """Scores, labels, and weights if there are any."""
+    drop = on_missing == "drop"
+    columns = [
+        NumberColumn(score, "score", drop_missing=drop),
+        NumberColumn(label, "label", drop_missing=drop),
+    ]
+    if weight is not None:
+        columns.append(NumberColumn(weight, "weight", drop_missing=drop))
+    warn_of_roles(columns)
+    return columns
+
+
+def warn_of_roles(columns: Sequence[NumberColumn]) -> None:
+    """Scores that are the outcomes themselves."""
+    score, outcome = columns[:2]
+    if score.name == outcome.name:
+        warn(f"column {score.name!r} is given as --score and as --{outcome.kind}")

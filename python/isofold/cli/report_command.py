@@ -13,11 +13,12 @@ import typer
 from isofold.calibration import Calibrator
 from isofold.calibration._segment_keys import KeyColumn
 from isofold.cli.apply import load_curve, score_name, segment_names
-from isofold.cli.columns import Floats, NumberColumn, check_columns
+from isofold.cli.columns import Floats, NumberColumn, check_columns, outcome_columns
 from isofold.cli.errors import CommandError, reported
 from isofold.cli.html import ReportWriter
 from isofold.cli.inputs import Input, open_input
 from isofold.cli.keys import KeyReader, SegmentLocator, concatenated, served_by
+from isofold.cli.options import CurveFile, File, FittedScore, Json, Missing, Outcomes, Threads, Title, Weights
 from isofold.cli.outputs import Output, check_outputs
 from isofold.cli.report import (
     RangeCheck,
@@ -67,7 +68,7 @@ class _Reading:
         kept = keep(values, [missing for _, missing in read])
         if kept is not None:
             values = [value[kept] for value in values]
-            keys = [KeyColumn(key.name, key.kind, key.codes[kept], key.levels) for key in keys]
+            keys = [key[kept] for key in keys]
             located = None if located is None else located[kept]
         if located is None:
             rates = self._calibrator.predict(values[0])
@@ -115,13 +116,7 @@ def report(
 ) -> None:
     """Write the report on the rows of `path`, and print the metrics. Raises CommandError."""
     calibrator = load_curve(curve, threads)
-    drop = on_missing == "drop"
-    columns = [
-        NumberColumn(score_name(calibrator, curve, score), "score", drop_missing=drop),
-        NumberColumn(label, "label", drop_missing=drop),
-    ]
-    if weight is not None:
-        columns.append(NumberColumn(weight, "weight", drop_missing=drop))
+    columns = outcome_columns(score_name(calibrator, curve, score), label, weight, on_missing)
     if len(set(segments)) != len(segments):
         raise CommandError("--segment names a column twice")
     names = segment_names(calibrator, curve, segments) if calibrator.segment_columns_ else list(segments)
@@ -172,52 +167,26 @@ def register(app: typer.Typer) -> None:
 
     @app.command("report")
     def _report(
-        curve: Annotated[Path, typer.Argument(help="A file that calibrate wrote.", show_default=False)],
-        file: Annotated[
-            str,
-            typer.Argument(metavar="FILE", help="Rows: a file, a folder or a pattern.", show_default=False),
-        ],
-        label: Annotated[
-            str,
-            typer.Option(
-                help="Column of outcomes: 0 or 1 (or true/false), or rates in between.", show_default=False
-            ),
-        ],
+        curve: CurveFile,
+        file: File,
+        label: Outcomes,
         out: Annotated[
             Path, typer.Option(help="The HTML file to write; replaced if it exists.", show_default=False)
         ],
-        score: Annotated[
-            str | None, typer.Option(help="Column of scores.  [default: as in calibrate]", show_default=False)
-        ] = None,
-        weight: Annotated[
-            str | None,
-            typer.Option(help="Column of weights; rows of weight 0 are dropped.", show_default=False),
-        ] = None,
+        score: FittedScore = None,
+        weight: Weights = None,
         segment: Annotated[
             list[str] | None,
             typer.Option(
-                help="Segment column; repeat in the order of calibrate. Breaks the report down even if the "
-                "curve has no segments.  [default: as in calibrate]",
+                help="Segment column, by default those of calibrate; else repeat in its order. Breaks the "
+                "report down even if the curve has no segments.",
                 show_default=False,
             ),
         ] = None,
-        title: Annotated[
-            str | None, typer.Option(help="The page's title.  [default: FILE]", show_default=False)
-        ] = None,
-        on_missing: Annotated[
-            OnMissing,
-            typer.Option(
-                help="What to do about a score, label or weight that is null, NaN or, in CSV, empty, NA or "
-                "null: stop, or leave the row out and say how many."
-            ),
-        ] = "error",
-        as_json: Annotated[
-            bool, typer.Option("--json", help="Print one JSON object instead of tables.")
-        ] = False,
-        threads: Annotated[
-            int | None,
-            typer.Option(min=1, help="Threads to use; changes no bit.  [default: all processors available]"),
-        ] = None,
+        title: Title = None,
+        on_missing: Missing = "error",
+        as_json: Json = False,
+        threads: Threads = None,
     ) -> None:
         """Write an HTML report that opens offline: how well the curves do on a file, segment by segment.
 

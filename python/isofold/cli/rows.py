@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,14 @@ class Rows:
         return self.keys or None
 
 
+class ColumnReader(Protocol):
+    """A column that is kept in a form of its own."""
+
+    name: str
+
+    def add(self, piece: Piece, kept: NDArray[np.bool_] | None) -> None: ...
+
+
 def keep(values: Sequence[Floats], missing: Sequence[NDArray[np.bool_] | None]) -> NDArray[np.bool_] | None:
     """Which rows miss nothing; None if all."""
     some = [mask for mask in missing if mask is not None]
@@ -52,17 +60,20 @@ def read_rows(
     columns: Sequence[NumberColumn],
     segments: Sequence[str] = (),
     *,
+    others: Sequence[ColumnReader] = (),
     check: Callable[[Piece, list[Floats]], None] | None = None,
 ) -> Rows:
     """Read the columns: 8 bytes a row and number column, 4 a segment column. Raises CommandError.
 
-    `check` may look at each piece's values, before rows are dropped.
+    `others` read what else is wanted of the rows that are kept. `check` may look at each piece's values,
+    before rows are dropped.
     """
     check_columns(source, [*(column.name for column in columns), *segments])
     for column in columns:
         column.check_type(source)
     readers = [KeyReader(source, name) for name in segments]
-    names = list(dict.fromkeys([*(column.name for column in columns), *segments]))
+    wanted = [*(column.name for column in columns), *segments, *(other.name for other in others)]
+    names = list(dict.fromkeys(wanted))
     number_parts: list[list[Floats]] = [[] for _ in columns]
     key_parts: list[list[KeyColumn]] = [[] for _ in readers]
     rows = kept_rows = 0
@@ -75,11 +86,13 @@ def read_rows(
         kept = keep(values, [missing for _, missing in read])
         if kept is not None:
             values = [value[kept] for value in values]
-            keys = [KeyColumn(key.name, key.kind, key.codes[kept], key.levels) for key in keys]
+            keys = [key[kept] for key in keys]
         for number_part, value in zip(number_parts, values, strict=True):
             number_part.append(value)
         for key_part, key in zip(key_parts, keys, strict=True):
             key_part.append(key)
+        for other in others:
+            other.add(piece, kept)
         rows += piece.rows
         kept_rows += len(values[0])
     if rows == 0:

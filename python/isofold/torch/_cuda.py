@@ -25,12 +25,13 @@ def _problem(values: Tensor, weights: Tensor | None, offsets: Tensor | None, cal
     )
 
 
-def _ready(values: Tensor) -> int:
+def current_stream(tensor: Tensor) -> int:
+    """The stream of the tensor's device, as DLPack numbers it. Raises RuntimeError where there is no CUDA."""
     fault = _native.cuda_fault()
     if fault:
         raise RuntimeError(fault)
     # The default stream is 0 in CUDA and 1 in DLPack, where 0 is refused.
-    return int(torch.cuda.current_stream(values.device).cuda_stream) or 1
+    return int(torch.cuda.current_stream(tensor.device).cuda_stream) or 1
 
 
 def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> tuple[Tensor, Tensor]:
@@ -39,7 +40,7 @@ def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Ca
     starts = torch.empty_like(values, dtype=torch.uint8)
     if values.numel():
         with torch.cuda.device(values.device):
-            stream = _ready(values)
+            stream = current_stream(values)
             problem = _problem(values, weights, offsets, call, stream)
             scratch = torch.empty(problem.scratch_bytes(), dtype=torch.uint8, device=values.device)
             problem.fit(
@@ -68,7 +69,7 @@ def gradient(
     of_weights = torch.empty_like(values if weights is None else weights) if want_weights else None
     if values.numel():
         with torch.cuda.device(values.device):
-            stream = _ready(values)
+            stream = current_stream(values)
             _problem(values, weights, offsets, call, stream).gradient(
                 starts.__dlpack__(stream=stream),
                 incoming.__dlpack__(stream=stream),

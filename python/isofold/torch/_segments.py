@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from isofold import _native
+from isofold.torch._cuda import current_stream
 from isofold.torch._operators import Operator, batched, batched_offsets
 from isofold.torch._solve import check_offsets
 
@@ -68,14 +69,10 @@ def _tensor(array: Any, dtype: torch.dtype) -> Tensor:
 def _on_device(
     reductions: list[Reduction], found: list[Tensor], offsets: Tensor | None, length: int | None
 ) -> None:
-    fault = _native.cuda_fault()
-    if fault:
-        raise RuntimeError(fault)
     device = found[0].device
     total = reductions[0][1].numel()
     with torch.cuda.device(device):
-        # The default stream is 0 in CUDA and 1 in DLPack, where 0 is refused.
-        stream = int(torch.cuda.current_stream(device).cuda_stream) or 1
+        stream = current_stream(found[0])
         kept = []  # until the work is enqueued
         calls = []
         for (name, a, b, _), out in zip(reductions, found, strict=True):
@@ -106,6 +103,13 @@ def _like(a: Tensor, offsets: Tensor | None, length: int | None, dtype: torch.dt
 # ---- Each element its segment's value, and back ----
 
 
+def segment_of_each(offsets: Tensor, total: int) -> Tensor:
+    """The number of each element's segment; of elements of none, the last."""
+    places = torch.arange(total, device=offsets.device)
+    found = torch.searchsorted(offsets[1:].contiguous(), places, right=True)
+    return found.clamp_(max=max(offsets.shape[0] - 2, 0))
+
+
 class _Spread:
     """Each element gets its segment's value; elements of no segment get any."""
 
@@ -116,9 +120,7 @@ class _Spread:
             return values[:, None].expand(-1, length or 0).reshape(-1)
         if not values.numel():
             return values.new_zeros(total)
-        places = torch.arange(total, device=values.device)
-        segment = torch.searchsorted(offsets[1:].contiguous(), places, right=True)
-        return values[segment.clamp_(max=values.numel() - 1)]
+        return values[segment_of_each(offsets, total)]
 
     @staticmethod
     def fake(values: Tensor, offsets: Tensor | None, length: int | None, total: int) -> Tensor:

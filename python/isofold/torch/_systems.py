@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from isofold.torch._cuda import current_stream
 from isofold.torch._rows import as_offsets
 from isofold.torch._solve import check_offsets
 
@@ -19,8 +20,7 @@ def place(tensor: Tensor) -> int:
 
 
 def stream_of(tensor: Tensor) -> int:
-    # The default stream is 0 in CUDA and 1 in DLPack, where 0 is refused.
-    return (int(torch.cuda.current_stream(tensor.device).cuda_stream) or 1) if tensor.is_cuda else 0
+    return current_stream(tensor) if tensor.is_cuda else 0
 
 
 def hand(tensor: Tensor | None, stream: int) -> Any:

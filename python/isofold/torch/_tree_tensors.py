@@ -8,7 +8,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from isofold import _native
 from isofold._histogram import GradientGrid, Histogram
 from isofold._splits import MOST_CATEGORIES, RECORD, Splits
 
@@ -41,6 +40,15 @@ class TensorHistogram:
 
     def subtract(self, child: TensorHistogram) -> TensorHistogram:
         """The histogram of the rows that are not in `child`, on the same grid; also ``self - child``."""
+        if not isinstance(child, TensorHistogram):
+            raise TypeError(f"child must be a TensorHistogram, not {type(child).__name__}")
+        beside(child.counts, self.counts, "child")
+        # To compare them on a device would be to wait for it.
+        if not self.grid.is_cuda and not torch.equal(child.grid, self.grid):
+            raise ValueError(
+                f"child is on another grid, {tuple(child.grid.tolist()[:2])}, not "
+                f"{tuple(self.grid.tolist()[:2])}: quantise once, or pass grid="
+            )
         if child.shape != self.shape:
             raise ValueError(f"child has shape {child.shape}, but its parent has shape {self.shape}")
         return TensorHistogram(
@@ -51,7 +59,12 @@ class TensorHistogram:
             self.fault | child.fault,
         )
 
-    __sub__ = subtract
+    def __sub__(self, child: TensorHistogram) -> TensorHistogram:
+        return self.subtract(child) if isinstance(child, TensorHistogram) else NotImplemented
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Protocols 0 and 1 know nothing of slots.
+        return TensorHistogram, (self.gradients, self.hessians, self.counts, self.grid, self.fault)
 
     def select(self, nodes: Any) -> TensorHistogram:
         """These nodes of it, in this order."""
@@ -134,14 +147,6 @@ def check_categories(of_features: np.ndarray[Any, Any]) -> None:
             )
 
 
-def current_stream(tensor: Tensor) -> int:
-    fault = _native.cuda_fault()
-    if fault:
-        raise RuntimeError(fault)
-    # The default stream is 0 in CUDA and 1 in DLPack, where 0 is refused.
-    return int(torch.cuda.current_stream(tensor.device).cuda_stream) or 1
-
-
 def as_tensor(value: Any, name: str) -> Tensor:
     if not isinstance(value, Tensor):
         raise TypeError(f"{name} must be a tensor, not {type(value).__name__}")
@@ -182,10 +187,19 @@ def placed(
     tensor = torch.as_tensor(value)
     if dtype == torch.bool and tensor.dtype != torch.bool:
         raise TypeError(f"{name} must hold booleans, not {tensor.dtype}")
+    if dtype == torch.int64 and (tensor.is_floating_point() or tensor.dtype == torch.bool):
+        raise TypeError(f"{name} must hold integers, not {tensor.dtype}")
     if tuple(tensor.shape) not in shapes:
         wanted = " or ".join(map(str, shapes))
         raise ValueError(f"{name} has shape {tuple(tensor.shape)}, not {wanted}")
-    return tensor.detach().to(device=device, dtype=dtype).contiguous()
+    return brought(tensor.detach(), device, dtype).contiguous()
+
+
+def brought(tensor: Tensor, device: torch.device, dtype: torch.dtype) -> Tensor:
+    """The tensor there. A copy of pageable memory would wait for the device."""
+    if device.type == "cuda" and not tensor.is_cuda:
+        return tensor.to(dtype).pin_memory().to(device, non_blocking=True)
+    return tensor.to(device=device, dtype=dtype)
 
 
 def as_bytes(tensor: Tensor) -> Tensor:

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from isofold import _native
-from isofold.conjugate_gradient import CGStatus
+from isofold._arrays import integer_within
+from isofold.conjugate_gradient import IN_USE, MOST_STEPS, CGStatus, tolerance
 from isofold.torch._segments import spread
 from isofold.torch._systems import NAMES, Cut, hand, place, stream_of
 from isofold.torch.linear_maps import BUILT_IN, BuiltIn
@@ -73,7 +74,11 @@ class CGSolver:
         self._preconditioner = preconditioner
         self._tolerances = (*self._tolerance(rtol, "rtol"), *self._tolerance(atol, "atol"))
         self._most = self._iterations(maxiter)
-        self._limit = -1 if iteration_limit is None else int(iteration_limit)
+        self._limit = (
+            -1
+            if iteration_limit is None
+            else integer_within(iteration_limit, "iteration_limit", 0, MOST_STEPS)
+        )
         if like.is_cuda and self._limit < 0:
             if isinstance(maxiter, Tensor):
                 raise ValueError("on CUDA maxiter of every system needs an iteration_limit beside it")
@@ -82,9 +87,9 @@ class CGSolver:
                     "on CUDA systems by offsets need maxiter or iteration_limit: the lengths, its default, "
                     "are in the device's memory"
                 )
-        if replace_every < 0 or check_every < 0:
-            raise ValueError("replace_every and check_every must not be negative")
-        self._replace_every, self._check_every = int(replace_every), int(check_every)
+        self._replace_every = integer_within(replace_every, "replace_every", 0, MOST_STEPS)
+        self._check_every = integer_within(check_every, "check_every", 0, MOST_STEPS)
+        self._busy = False
         total = like.numel()
         self._work = [torch.zeros(total, dtype=like.dtype, device=like.device) for _ in range(5)]
         size = _native.conjugate_gradient_scratch(total, cut.systems, cut.offsets is not None, like.is_cuda)
@@ -102,25 +107,31 @@ class CGSolver:
 
     def _tolerance(self, given: float | Tensor, name: str) -> tuple[Tensor | None, float]:
         if not isinstance(given, Tensor):
-            if not given >= 0:
-                raise ValueError(f"{name} must not be negative")
-            return None, float(given)
+            return None, tolerance(given, name)
+        if given.is_complex():
+            raise TypeError(f"{name} must hold real numbers, not {given.dtype}")
         return self._by_system(given, name, torch.float64), 0.0
 
     def _iterations(self, given: int | Tensor | None) -> tuple[Tensor | None, int]:
         if given is None:
             return None, -1
-        if isinstance(given, Tensor):
-            return self._by_system(given, "maxiter", torch.int64), -1
-        if given < 0:
-            raise ValueError("maxiter must not be negative")
-        return None, int(given)
+        if not isinstance(given, Tensor):
+            return None, integer_within(given, "maxiter", 0, MOST_STEPS)
+        if given.dtype == torch.bool or given.is_floating_point() or given.is_complex():
+            raise TypeError(f"maxiter must hold integers, not {given.dtype}")
+        return self._by_system(given, "maxiter", torch.int64), -1
 
     def _by_system(self, given: Tensor, name: str, dtype: torch.dtype) -> Tensor:
         if given.shape != (self._cut.systems,):
             raise ValueError(
                 f"{name} has shape {tuple(given.shape)}, but there are {self._cut.systems} systems"
             )
+        # To look at what a device holds would be to wait for it.
+        if not given.is_cuda:
+            wrong = (~(given >= 0)).nonzero()
+            if len(wrong):
+                at = int(wrong[0])
+                raise ValueError(f"{name} must be at least 0, but {name}[{at}] is {given[at].item()}")
         return given.detach().to(device=self._like.device, dtype=dtype).contiguous()
 
     def _map(self, given: Map | None, name: str, source: Tensor, target: Tensor, stream: int) -> Any:
@@ -165,6 +176,15 @@ class CGSolver:
         return self._solve(b, x0, callback)
 
     def _solve(self, b: Tensor, x0: Tensor | None, callback: Callable[[CGResult], Any] | None) -> CGResult:
+        if self._busy:
+            raise RuntimeError(IN_USE)
+        self._busy = True
+        try:
+            return self._call(b, x0, callback)
+        finally:
+            self._busy = False
+
+    def _call(self, b: Tensor, x0: Tensor | None, callback: Callable[[CGResult], Any] | None) -> CGResult:
         x, r, z, p, q = self._work
         with torch.no_grad():
             if x0 is None:

@@ -11,7 +11,9 @@ import torch
 from torch import Tensor
 
 from isofold import _native
-from isofold.torch._segments import spread
+from isofold._arrays import integer_within
+from isofold.linear_maps import finite_damping
+from isofold.torch._segments import segment_of_each, spread
 from isofold.torch._systems import NAMES, Cut, hand, place
 from isofold.torch.segmented import segment_dot
 
@@ -26,10 +28,16 @@ class CompressedRows:
     """
 
     def __init__(self, offsets: Tensor, indices: Tensor, values: Tensor, columns: int | None = None) -> None:
+        for tensor, name in ((offsets, "offsets"), (indices, "indices")):
+            if tensor.dim() != 1:
+                raise ValueError(f"{name} must be 1-D, but has shape {tuple(tensor.shape)}")
+            if (tensor.is_floating_point() or tensor.is_complex()) and tensor.numel():
+                raise TypeError(f"{name} must hold integers, not {tensor.dtype}")
         self.offsets = offsets.to(torch.int64).contiguous()
         self.indices = indices.to(torch.int64).contiguous()
         self.values = values
-        self.columns = int(offsets.shape[0]) - 1 if columns is None else int(columns)
+        rows = int(offsets.shape[0]) - 1
+        self.columns = rows if columns is None else integer_within(columns, "columns", 0, 2**63 - 1)
         if values.dim() != 1 or values.shape != indices.shape:
             raise ValueError(
                 f"values have shape {tuple(values.shape)}, but indices have {tuple(indices.shape)}"
@@ -40,8 +48,7 @@ class CompressedRows:
         return int(self.offsets.shape[0]) - 1
 
     def _rows(self) -> Tensor:
-        places = torch.arange(self.indices.shape[0], device=self.indices.device)
-        return torch.searchsorted(self.offsets[1:], places, right=True).clamp_(max=max(self.size - 1, 0))
+        return segment_of_each(self.offsets, self.indices.shape[0])
 
     def jacobi(self) -> BlockDiagonal:
         """The inverse of the diagonal, as a preconditioner."""
@@ -146,9 +153,11 @@ class NormalEquations:
     """J^T J + damping, applied as two products with J's rows and with those of its transpose."""
 
     def __init__(self, jacobian: CompressedRows, damping: float = 0.0) -> None:
+        if not isinstance(jacobian, CompressedRows):
+            raise TypeError(f"jacobian must be CompressedRows, not {type(jacobian).__name__}")
         self.jacobian = jacobian
         self.values = jacobian.values
-        self.damping = float(damping)
+        self.damping = finite_damping(damping)
         with torch.no_grad():
             self.transposed = jacobian.transpose()
         self._between: Tensor | None = None  # J x

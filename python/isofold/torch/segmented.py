@@ -67,7 +67,8 @@ def _reduce(operator: Any, cut: _Cut, dtype: torch.dtype) -> Tensor:
     if cut.length == 0:
         assert cut.outer is not None
         # Empty segments: zeros, which still belong to the graph.
-        return cut.tensors[0].new_zeros(cut.outer, dtype=dtype) + cut.tensors[0].sum().to(dtype)
+        zero = sum(tensor.sum().to(dtype) for tensor in cut.tensors)
+        return cut.tensors[0].new_zeros(cut.outer, dtype=dtype) + zero
     return cut.bring_back(operator(*cut.tensors, cut.offsets, cut.length, dtype))
 
 

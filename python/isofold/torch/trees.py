@@ -16,11 +16,12 @@ import torch
 from torch import Tensor
 
 from isofold import _native
-from isofold._histogram import MOST_ROWS, GradientGrid, QuantizedGradients, count_of
+from isofold._arrays import integer_within
+from isofold._histogram import MOST_ROWS, GradientGrid, QuantizedGradients
 from isofold._histogram import histogram as array_histogram
 from isofold._histogram import quantize_gradients as quantize_array
-from isofold._splits import RECORD, feature_rules, split_rules, top_count
-from isofold._splits import best_splits as array_splits
+from isofold._splits import RECORD, doubles, feature_rules, search, split_rules, top_count
+from isofold.torch._cuda import current_stream
 from isofold.torch._tree_tensors import (
     QuantizedTensors,
     TensorHistogram,
@@ -30,10 +31,10 @@ from isofold.torch._tree_tensors import (
     as_integers,
     as_tensor,
     beside,
+    brought,
     capsule,
     check_categories,
     check_fault,
-    current_stream,
     placed,
 )
 
@@ -62,7 +63,7 @@ def quantize_gradients(
             f"hessians has shape {tuple(hessians.shape)}, but gradients has {tuple(gradients.shape)}"
         )
     if grid is not None:
-        grid = beside(as_tensor(grid, "grid"), gradients, "grid").to(torch.int32).contiguous()
+        grid = beside(as_integers(grid, "grid"), gradients, "grid").to(torch.int32).contiguous()
         if grid.shape != (3,):
             raise ValueError(f"grid must hold two exponents and a fault, not {tuple(grid.shape)}")
     if not gradients.is_cuda:
@@ -145,9 +146,9 @@ def histogram(
         raise ValueError("nodes must be given with node_ids on CUDA: to find out would be to wait")
     most = 256 if bins.dtype == torch.uint8 else 65536
     shape = (
-        count_of(1 if nodes is None else nodes, "nodes", MOST_ROWS),
+        integer_within(1 if nodes is None else nodes, "nodes", 0, MOST_ROWS),
         int(bins.shape[1]),
-        count_of(most if bin_count is None else bin_count, "bin_count", most),
+        integer_within(most if bin_count is None else bin_count, "bin_count", 0, most),
     )
     device = bins.device
     with torch.cuda.device(device):
@@ -231,24 +232,20 @@ def best_splits(
     outputs = placed(parent_outputs, "parent_outputs", torch.float64, device, [(nodes,)])
     bounds = placed(output_bounds, "output_bounds", torch.float64, device, [(nodes, 2)])
     numbers = placed(node_numbers, "node_numbers", torch.int64, device, [(nodes,)])
+    if mask is not None:
+        mask = mask.expand(nodes, features).contiguous().view(torch.uint8)
     shape = (nodes,) if top_k is None else (nodes, count)
     if not histogram.counts.is_cuda:
-        plain: dict[str, Any] = {
-            name: value for name, value in rules.items() if name not in ("extra_trees", "extra_seed")
-        }
-        found = array_splits(
+        found = search(
             histogram.numpy(),
-            bin_counts=bin_counts,
-            missing=missing,
-            categorical=categorical,
-            monotone=monotone,
-            feature_mask=None if mask is None else mask.numpy(),
-            parent_outputs=None if outputs is None else outputs.numpy(),
-            output_bounds=None if bounds is None else bounds.numpy(),
-            node_numbers=None if numbers is None else numbers.numpy(),
-            top_k=top_k,
-            extra_trees_seed=extra_trees_seed,
-            **plain,
+            rules,
+            of_features,
+            None if mask is None else mask.reshape(-1).numpy(),
+            doubles(outputs, "parent_outputs", (nodes,)),
+            doubles(bounds, "output_bounds", (nodes, 2)),
+            None if numbers is None else numbers.numpy(),
+            top_k,
+            0,
         )
         flat = np.ascontiguousarray(found.records).view(np.uint8).reshape(*shape, RECORD.itemsize)
         words = None
@@ -257,14 +254,12 @@ def best_splits(
         return TensorSplits(torch.from_numpy(flat), words, bins)
     with torch.cuda.device(device):
         stream = current_stream(histogram.counts)
-        if mask is not None:
-            mask = mask.expand(nodes, features).contiguous().view(torch.uint8)
         records = torch.empty((*shape, RECORD.itemsize), dtype=torch.uint8, device=device)
         words = None
         if of_features["categorical"].any():
             size = 4 * ((bins + 31) // 32)
             words = torch.empty((*shape, size), dtype=torch.uint8, device=device)
-        packed = torch.from_numpy(of_features.view(np.uint8)).to(device)
+        packed = brought(torch.from_numpy(of_features.view(np.uint8)), device, torch.uint8)
         _native.device_best_splits(
             histogram.counts.get_device(),
             histogram.gradients.contiguous().reshape(-1).__dlpack__(stream=stream),

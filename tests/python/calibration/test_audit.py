@@ -180,6 +180,17 @@ def test_a_level_of_next_to_nothing() -> None:
     assert 37 < found.z_threshold < 38
 
 
+def test_only_the_audits_columns_are_located_by() -> None:
+    features = {"x": np.arange(1000.0), "code": np.arange(1000) // 500}
+    found = audit(np.full(1000, 0.5), np.arange(1000) > 500, features, categorical=["code"])
+    places = found.locate(features)
+    assert np.array_equal(found.locate({**features, "other": [object()]}), places)
+    with pytest.raises(ValueError, match="features has no column 'code', which the audit had"):
+        found.locate({"x": features["x"]})
+    with pytest.raises(ValueError, match=r"features\['code'\] has 3 entries, but features\['x'\] has 1000"):
+        found.locate({**features, "code": [0, 1, 0]})
+
+
 def test_numbers_stay_numbers() -> None:
     scores = np.full(1000, 0.5)
     found = audit(scores, np.arange(1000) > 500, {"x": np.arange(1000.0)})
@@ -200,10 +211,16 @@ def test_numbers_stay_numbers() -> None:
         ({"held_out": 1.0}, ValueError, "held_out must lie in"),
         ({"held_out": [True]}, ValueError, "held_out must be a share, or 2 booleans"),
         ({"held_out": [True, True]}, ValueError, "held_out leaves no rows"),
-        ({"max_depth": 0}, ValueError, "max_depth must be at least 1"),
+        ({"categorical": "x"}, TypeError, "categorical must be a collection of names, not the text 'x'"),
+        ({"features": {1: [1.0, 2.0]}}, TypeError, "features: a column's name must be a string"),
+        ({"max_depth": 0}, ValueError, "max_depth must be from 1 to"),
         ({"level": 0}, ValueError, "level must lie in"),
+        ({"level": "a"}, TypeError, "level must be a real number, not 'a'"),
+        ({"level": None}, TypeError, "level must be a real number, not None"),
+        ({"seed": -1}, ValueError, "seed must be from 0 to"),
+        ({"seed": "a"}, TypeError, "seed must be an integer, not 'a'"),
         ({"min_gain": -1.0}, ValueError, "min_gain"),
-        ({"bins": 5000}, ValueError, "bins must be at most 1024"),
+        ({"bins": 5000}, ValueError, "bins must be from 1 to 1024, not 5000"),
     ],
 )
 def test_errors_name_the_argument(arguments: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -247,6 +264,13 @@ def test_the_command(tmp_path: Path, format_: str) -> None:
     assert "<h2>Audit</h2>" in page
     assert "carrier = B6" in page
     assert "hour &gt; 16" in page
+
+
+def test_labels_as_scores_are_warned_of(tmp_path: Path) -> None:
+    path = tmp_path / "scored.parquet"
+    pyarrow.parquet.write_table(pa.table(made_up(9, 500)), path)
+    result = CliRunner().invoke(app, ["audit", str(path), "--score", "label", "--label", "label"])
+    assert "column 'label' is given as --score and as --label" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -117,6 +117,11 @@ def test_other_existing_outputs_are_replaced_as_the_help_says(
         assert "replaced if it exists" in " ".join(shown.split())
 
 
+def test_help_says_what_is_searched() -> None:
+    shown = CliRunner().invoke(app, ["audit", "--help"], env={"COLUMNS": "200"}).output
+    assert "by default all others" in " ".join(shown.split())
+
+
 def test_save_names_the_callers_path(tmp_path: Path) -> None:
     path = tmp_path / "none" / "c.json"
     with pytest.raises(FileNotFoundError) as caught:

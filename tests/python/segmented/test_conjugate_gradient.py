@@ -184,6 +184,21 @@ def test_systems_without_unknowns() -> None:
     assert found.status.tolist() == [CGStatus.EMPTY] * 3
 
 
+def test_a_matrix_without_entries() -> None:
+    assert isofold.cg(CompressedRows([0], [], []), []).x.shape == (0,)
+
+
+def test_a_solver_in_use_is_refused() -> None:
+    solver = isofold.CGSolver(BlockDiagonal([1.0, 2.0]), np.int64(2))
+
+    def solve_again(_: Any) -> None:
+        solver.solve([3.0, 4.0])
+
+    with pytest.raises(RuntimeError, match="the solver is in the middle of another solve"):
+        solver.solve([1.0, 2.0], callback=solve_again)
+    assert np.array_equal(solver.solve([1.0, 2.0]).x, [1.0, 1.0])
+
+
 def test_rows_keep_their_own_offsets() -> None:
     offsets = np.arange(4)
     rows = CompressedRows(offsets, [0, 1, 2], [1.0, 2.0, 4.0])
@@ -259,7 +274,54 @@ def test_a_solver_is_used_again() -> None:
         (
             lambda: isofold.cg(lambda x: x, np.ones(2), maxiter=1.5),
             TypeError,
+            "maxiter must be an integer, not 1.5",
+        ),
+        (
+            lambda: isofold.cg(lambda x: x, np.ones(2), maxiter=2**63),
+            ValueError,
+            "maxiter must be from 0 to 9223372036854775807, not 9223372036854775808",
+        ),
+        (
+            lambda: isofold.cg(lambda x: x, np.ones((2, 1)), maxiter=[1.0, 2.0]),
+            TypeError,
             "maxiter must hold integers, not dtype float64",
+        ),
+        (
+            lambda: isofold.cg(lambda x: x, np.ones((2, 1)), maxiter=np.array([1, 2**63], np.uint64)),
+            ValueError,
+            "maxiter[1] must be from 0 to 9223372036854775807, not 9223372036854775808",
+        ),
+        (lambda: isofold.cg(lambda x: x, np.ones(2), rtol=np.nan), ValueError, "rtol is not a number"),
+        (
+            lambda: isofold.cg(lambda x: x, np.ones(2), rtol=None),
+            TypeError,
+            "rtol must be a real number, not None",
+        ),
+        (
+            lambda: isofold.cg(lambda x: x, np.ones((2, 1)), atol=[0.0, np.nan]),
+            ValueError,
+            "atol must be at least 0, but atol[1] is nan",
+        ),
+        (
+            lambda: isofold.cg(lambda x: x, np.ones(2), replace_every=1.5),
+            TypeError,
+            "replace_every must be an integer, not 1.5",
+        ),
+        (lambda: isofold.CGSolver(lambda x: x, 2.5), TypeError, "shape must be an integer, not 2.5"),
+        (
+            lambda: NormalEquations(np.eye(2)),
+            TypeError,
+            "jacobian must be CompressedRows, not ndarray",
+        ),
+        (
+            lambda: NormalEquations(CompressedRows([0, 1], [0], [1.0]), damping=np.nan),
+            ValueError,
+            "damping is not a number",
+        ),
+        (
+            lambda: NormalEquations(CompressedRows([0, 1], [0], [1.0]), damping="1"),
+            TypeError,
+            "damping must be a real number, not '1'",
         ),
         (
             lambda: isofold.cg(lambda x: x, np.ones(2), x0=np.ones(3)),

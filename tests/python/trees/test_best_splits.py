@@ -195,6 +195,9 @@ def test_extra_trees_draw_one_candidate_for_each_node_and_feature() -> None:
     [
         ({"lambda_l2": -1}, ValueError, "lambda_l2 must be finite and not negative, not -1"),
         ({"lambda_l1": float("nan")}, ValueError, "lambda_l1"),
+        ({"lambda_l1": "0.5"}, TypeError, "lambda_l1 must be a real number, not '0.5'"),
+        ({"extra_trees_seed": 1.7}, TypeError, "extra_trees_seed must be an integer, not 1.7"),
+        ({"extra_trees_seed": 2**64}, ValueError, "extra_trees_seed must be from"),
         ({"min_data_in_leaf": 1.5}, TypeError, "min_data_in_leaf must be an integer"),
         ({"ties": "first"}, ValueError, "ties must be lowest, highest, middle or lightgbm, not 'first'"),
         ({"top_k": 0}, ValueError, "top_k must be at least 1"),
@@ -217,6 +220,14 @@ def test_errors_name_the_argument(arguments: dict, error: type[Exception], messa
     histogram = isofold.histogram(bins, np.ones(40))
     with pytest.raises(error, match=message):
         isofold.best_splits(histogram, **arguments)
+
+
+@pytest.mark.parametrize("smooth", [1e-308, 5e-324, 1e-15])
+def test_smoothing_of_next_to_nothing_is_none(smooth: float) -> None:
+    histogram = isofold.histogram(np.repeat([0, 1], 30).astype(np.uint8)[:, None], np.repeat([1.0, -1.0], 30))
+    plain = isofold.best_splits(histogram)
+    assert plain.feature[0] == 0
+    assert isofold.best_splits(histogram, path_smooth=smooth).tobytes() == plain.tobytes()
 
 
 def test_a_categorical_feature_has_at_most_1024_bins() -> None:

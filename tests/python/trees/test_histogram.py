@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from random_trees import random_gradients
@@ -97,6 +99,11 @@ def test_a_given_grid() -> None:
         isofold.quantize_gradients([1.0, 9.0], grid=whole.grid)
     with pytest.raises(ValueError, match="exponents must be from -1074 to 1023, and are -2000"):
         isofold.quantize_gradients([1.0], grid=isofold.GradientGrid(-2000, 0))
+    with pytest.raises(TypeError, match=r"grid\.gradient_exponent must be an integer, not 1\.5"):
+        isofold.quantize_gradients([1.0], grid=(1.5, 2))
+    for wrong in (5, (1, 2, 3)):
+        with pytest.raises(TypeError, match="grid must be a GradientGrid, two exponents, not"):
+            isofold.quantize_gradients([1.0], grid=wrong)
 
 
 def test_subtraction_gives_the_other_rows() -> None:
@@ -120,6 +127,20 @@ def test_subtraction_gives_the_other_rows() -> None:
         parent - isofold.histogram(bins, 4 * random.normal(size=500))
     with pytest.raises(ValueError, match="child has shape"):
         parent - isofold.histogram(bins[:, :2], quantized)
+
+
+def test_only_histograms_are_subtracted() -> None:
+    histogram = isofold.histogram(BINS, np.ones(3))
+    with pytest.raises(TypeError, match="unsupported operand"):
+        histogram - 5
+    with pytest.raises(TypeError, match=r"child must be an isofold\.Histogram, not int"):
+        histogram.subtract(5)
+
+
+@pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
+def test_pickled(protocol: int) -> None:
+    histogram = isofold.histogram(BINS, np.ones(3))
+    assert pickle.loads(pickle.dumps(histogram, protocol)) == histogram
 
 
 def test_sums_as_floats() -> None:

@@ -41,8 +41,11 @@ def test_waits_for_nothing() -> None:
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             histogram = trees.histogram(bins, gradients, node_ids=ids, nodes=4)
+            splits = trees.best_splits(histogram, parent_outputs=np.zeros(4), missing=np.ones(9, bool))
     finally:
         torch.cuda.set_sync_debug_mode("default")
     torch.cuda.synchronize()
     again = trees.histogram(bins, gradients, node_ids=ids, nodes=4, validate=True)
     assert np.array_equal(histogram.gradients.cpu().numpy(), again.gradients.cpu().numpy())
+    expected = trees.best_splits(again, parent_outputs=np.zeros(4), missing=np.ones(9, bool))
+    assert splits.numpy().tobytes() == expected.numpy().tobytes()
