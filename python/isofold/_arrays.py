@@ -42,6 +42,13 @@ def cuda_device(value: object) -> int | None:
     return int(number) if int(kind) in _CUDA_MEMORY else None
 
 
+def unmasked(value: Any, name: str) -> NDArray[Any]:
+    """`value` as an array. The values under a mask are anything: using them would be a guess."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose masked values have no meaning here")
+    return np.asarray(value)
+
+
 def real_array(value: AnyArray, name: str) -> FloatArray:
     """`value` as a float16, float32 or float64 array; integers and booleans become float64.
 
@@ -82,7 +89,7 @@ def flat(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
 
 def row_offsets(offsets: AnyArray, total: int) -> NDArray[np.int64]:
     """Ragged rows: row r holds elements offsets[r] to offsets[r + 1] - 1. Rises from 0 to `total`."""
-    array: NDArray[Any] = np.asarray(cast("ArrayLike", offsets))
+    array = unmasked(offsets, "offsets")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
             f"offsets must be 1-D with one entry more than there are rows, but has shape {array.shape}"
@@ -105,13 +112,13 @@ def row_offsets(offsets: AnyArray, total: int) -> NDArray[np.int64]:
     return np.require(array, dtype=np.int64, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 
-def normalize_axis(axis: int, ndim: int) -> int:
+def normalize_axis(axis: int, ndim: int, name: str = "y") -> int:
     """`axis` counted from the front."""
     if ndim == 0:
-        raise ValueError("y must have at least one dimension, but is a scalar")
+        raise ValueError(f"{name} must have at least one dimension, but is a scalar")
     position = operator.index(axis)
     if not -ndim <= position < ndim:
-        raise ValueError(f"axis {position} is out of range for y with {ndim} dimensions")
+        raise ValueError(f"axis {position} is out of range for {name} with {ndim} dimensions")
     return position % ndim
 
 

@@ -7,6 +7,7 @@
 #include "isofold/executor.hpp"
 #include "isofold/interpolation.hpp"
 #include "isofold/isotonic.hpp"
+#include "isofold/segmented.hpp"
 
 namespace isofold::cpu {
 
@@ -18,5 +19,7 @@ Outcome block_weights(const IsotonicProblem& problem, const std::uint8_t* block_
 // curve_of_point: null where there is one curve.
 Outcome interpolate(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
                     std::int64_t count, MutableArray out, const Executor& executor);
+Outcome segment_reductions(const SegmentReduction* reductions, std::int64_t count, const Rows& segments,
+                           const Executor& executor);
 
 }  // namespace isofold::cpu

@@ -7,6 +7,7 @@
 
 #include "isofold/executor.hpp"
 #include "isofold/isotonic.hpp"
+#include "isofold/segmented.hpp"
 #include "isofold/status.hpp"
 
 namespace isofold::cuda {
@@ -21,5 +22,12 @@ namespace isofold::cuda {
                                        ConstArray gradient, const IsotonicGradient& out,
                                        const Executor& executor);
 [[nodiscard]] Status isotonic_gradient_scratch(const IsotonicProblem& problem, std::int64_t* bytes);
+
+// prepared: the executor's scratch is that of an earlier call over the same segments, in the stream's order.
+[[nodiscard]] Status segment_reductions(const SegmentReduction* reductions, std::int64_t count,
+                                        const Rows& segments, const Executor& executor,
+                                        bool prepared = false);
+[[nodiscard]] Status segment_reductions_scratch(const Rows& segments, std::int64_t count,
+                                                std::int64_t* bytes);
 
 }  // namespace isofold::cuda

@@ -22,4 +22,10 @@ Status isotonic_gradient(const IsotonicProblem&, const std::uint8_t*, ConstArray
 
 Status isotonic_gradient_scratch(const IsotonicProblem&, std::int64_t*) { return absent(); }
 
+Status segment_reductions(const SegmentReduction*, std::int64_t, const Rows&, const Executor&, bool) {
+  return absent();
+}
+
+Status segment_reductions_scratch(const Rows&, std::int64_t, std::int64_t*) { return absent(); }
+
 }  // namespace isofold::cuda
