@@ -297,6 +297,7 @@ std::vector<Work> other_cells() {
   cells.push_back({"noise", 1, 100000});
   for (const char* shape : {"noise", "increasing"}) cells.push_back({shape, 100000, 100});
   cells.push_back({"increasing", 1000000, 16});
+  for (const std::int64_t rows : {100, 1000, 10000}) cells.push_back({"noise", rows, 4096});
   cells.push_back({"noise", 100000, 10000, true, false, true});
   cells.push_back({"noise", 11500, 100000, true, false, true});
   cells.push_back({"noise", 1, 100000000, true, true});

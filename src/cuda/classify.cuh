@@ -30,7 +30,7 @@ __global__ void __launch_bounds__(kBlock) classify_rows(const Plan<E> plan) {
   if (row < plan.rows) {
     const std::int64_t begin = plan.offsets[row];
     const std::int64_t length = plan.offsets[row + 1] - begin;
-    if (length > kLongChunk) {
+    if (length > longest_short_row(plan)) {
       const std::int64_t chunks = (length + kLongChunk - 1) / kLongChunk;
       const auto packed = atomicAdd(plan.counts + kClasses, (1ULL << kChunkBits) | chunks);
       const LongRow found{begin, length, static_cast<std::int64_t>(packed & ((1ULL << kChunkBits) - 1)),

@@ -287,8 +287,8 @@ __global__ void __launch_bounds__(32 * kDotWarps, kPairs < 3 ? kDotBlocks : kDot
   const std::int64_t chunk = static_cast<std::int64_t>(blockIdx.x) * kDotWarps + threadIdx.x / 32;
   if (chunk >= plan.chunks) return;
   const int lane = static_cast<int>(threadIdx.x) % 32;
-  const std::int64_t chunk_begin = chunk * kDotChunk;
-  const std::int64_t chunk_end = min(chunk_begin + kDotChunk, plan.total);
+  const std::int64_t chunk_begin = chunk * plan.chunk;
+  const std::int64_t chunk_end = min(chunk_begin + plan.chunk, plan.total);
   std::int64_t segment = segments_before(plan, chunk_begin);
   DotTile tile{chunk, chunk_begin, chunk_begin, chunk_end, false};
   std::int64_t open = -1;

@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) long_count = 0;
   __syncthreads();
   const std::int64_t segment = thread < plan.chunks ? plan.tail_segment[thread] : -1;
-  const std::int64_t last = segment >= 0 ? (plan.end(segment) - 1) / kDotChunk : thread;
+  const std::int64_t last = segment >= 0 ? (plan.end(segment) - 1) / plan.chunk : thread;
   const bool is_long = last - thread > kWarpSpan;
   if (is_long) long_chunks[atomicAdd(&long_count, 1)] = thread;
   std::uint32_t owners = __ballot_sync(0xffffffffU, segment >= 0 && !is_long);
@@ -62,7 +62,7 @@ __global__ void __launch_bounds__(kThreads)
   for (int i = 0; i < count; ++i) {
     const std::int64_t chunk = long_chunks[i];
     const std::int64_t whose = plan.tail_segment[chunk];
-    const std::int64_t last_chunk = (plan.end(whose) - 1) / kDotChunk;
+    const std::int64_t last_chunk = (plan.end(whose) - 1) / plan.chunk;
     for (int p = 0; p < plan.pair_count; ++p) {
       const CompensatedSum part =
           sum_heads(plan, p, chunk + 1 + static_cast<std::int64_t>(threadIdx.x), last_chunk, kThreads);

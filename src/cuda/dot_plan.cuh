@@ -19,7 +19,11 @@
 
 namespace isofold::cuda {
 
-inline constexpr int kDotChunk = 2048;  // elements of a warp
+// Elements of a warp: the more, the less of its time goes into finding its segment and adding its lanes up,
+// as long as there are warps enough to fill a device.
+inline constexpr std::int64_t kLeastDotChunk = 2048;
+inline constexpr std::int64_t kMostDotChunk = 8192;
+inline constexpr std::int64_t kDotChunksEnough = 32768;
 inline constexpr int kDotWarps = 4;     // of a block: few, so that the last blocks leave few processors idle
 inline constexpr int kMostPairs = 3;    // reductions in one pass
 inline constexpr int kJoinThreads = 1024;
@@ -48,6 +52,7 @@ struct DotPlan {
   std::int64_t row_length;
   std::int64_t rows;
   std::int64_t total;
+  std::int64_t chunk;  // elements
   std::int64_t chunks;
 
   // Zero when a pass begins: cleared before, or left so by the pass before (`prepared`), whose judgement of

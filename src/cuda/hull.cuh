@@ -1,12 +1,12 @@
 // The hull of one chunk: candidates, then either a short list swept to its hull, or tile chains merged
-// pairwise.
+// (tile_merges.cuh).
 #pragma once
 
 #include <cstdint>
 
 #include "cuda/chunk.cuh"
 #include "cuda/point_list.cuh"
-#include "geometry/chain_bridge.hpp"
+#include "cuda/tile_merges.cuh"
 
 namespace isofold::cuda {
 
@@ -17,7 +17,6 @@ inline constexpr int kFewPoints = 32;           // the same of points with pairs
 // Points with their pairs of totals in a chunk.
 template <class E>
 inline constexpr int kListCapacity = !E::kWeighted && sizeof(typename E::Value) == 4 ? 256 : 512;
-inline constexpr int kJointRounds = 2;       // cuts of all tile joints before tiles are merged
 inline constexpr int kRefinedVertices = 80;  // where warps find more, their polylines are joined as they are
 
 // Shared memory of a team that filters.
@@ -112,106 +111,25 @@ __device__ std::uint32_t exact_tile_chain(const Chunk<E, Size>& chunk, std::uint
       });
 }
 
-// Clears the vertices strictly between two points of a chunk.
 template <class E, int Size>
-__device__ void clear_between(const Chunk<E, Size>& chunk, int left, int right) {
-  const int first = left + 1;
-  const int last = right - 1;
-  if (first > last) return;
-  for (int tile = first / kTile; tile <= last / kTile; ++tile) {
-    std::uint32_t gone = ~0U;
-    if (tile == first / kTile) gone &= ~0U << (first % kTile);
-    if (tile == last / kTile) gone &= ~0U >> (kTile - 1 - last % kTile);
-    chunk.mask(tile) &= ~gone;
-  }
-}
-
-// Merges the chains of the tiles in [first, middle) and [middle, end), either of which may be empty.
-template <class Chain, class E, int Size>
-ISOFOLD_DEVICE_OUT_OF_LINE void merge_tiles(const Chain& chain, const Chunk<E, Size>& chunk, int first,
-                                            int middle, int end) {
-  const auto lowest = [&](int from, int to) {
-    for (int t = from; t < to; ++t) {
-      if (chunk.mask(t) != 0) return t * kTile + __ffs(static_cast<int>(chunk.mask(t))) - 1;
-    }
-    return -1;
-  };
-  const auto highest = [&](int from, int to) {
-    for (int t = to - 1; t >= from; --t) {
-      if (chunk.mask(t) != 0) return t * kTile + 31 - __clz(static_cast<int>(chunk.mask(t)));
-    }
-    return -1;
-  };
-  const int left = highest(first, middle);
-  const int right = lowest(middle, end);
-  if (left < 0 || right < 0) return;
-  const ChainBridge<Chain> bridge(chain, lowest(first, middle), left, right, highest(middle, end));
-  clear_between(chunk, static_cast<int>(bridge.left()), static_cast<int>(bridge.right()));
-}
-
-// Cuts every tile's chain where it joins the next one's, all at once. What is cut is no vertex whatever
-// happens at the tile's other end, and little is left for the merges where points die near joints.
-template <class Chain, class E, int Size>
-ISOFOLD_DEVICE_OUT_OF_LINE void cut_tile_joints(const Chain& chain, const Chunk<E, Size>& chunk) {
-  const int tile = Team<Size>::rank();
-  Team<Size>::sync();
-  const std::uint32_t own = chunk.mask(tile);
-  const std::uint32_t next = tile + 1 < chunk.tiles() ? chunk.mask(tile + 1) : 0U;
-  const bool joins = own != 0 && next != 0;
-  std::uint32_t keep_own = ~0U;
-  std::uint32_t keep_next = ~0U;
-  if (joins) {
-    const int begin = tile * kTile;
-    const int end = begin + kTile;
-    const ChainBridge<Chain> bridge(
-        chain, begin + __ffs(static_cast<int>(own)) - 1, begin + 31 - __clz(static_cast<int>(own)),
-        end + __ffs(static_cast<int>(next)) - 1, end + 31 - __clz(static_cast<int>(next)));
-    keep_own = ~0U >> (kTile - 1 - static_cast<int>(bridge.left() - begin));
-    keep_next = ~0U << static_cast<int>(bridge.right() - end);
-  }
-  Team<Size>::sync();
-  if (joins) {
-    atomicAnd(&chunk.mask(tile), keep_own);
-    atomicAnd(&chunk.mask(tile + 1), keep_next);
-  }
-  Team<Size>::sync();
-}
-
-// Tile chains of the candidates, merged pairwise; then the chunk's end bends the last edge.
-template <class Chain, class E, int Size>
-__device__ void merge_all_tiles(const Chain& chain, const Chunk<E, Size>& chunk) {
+ISOFOLD_DEVICE_OUT_OF_LINE void chunk_hull_by_chains(const Chunk<E, Size>& chunk, std::uint32_t candidates,
+                                                     HullScratch<E, Size>* scratch) {
   const int rank = Team<Size>::rank();
-  const int tiles = chunk.tiles();
-  if constexpr (Size > 1) {
-    for (int round = 0; round < kJointRounds; ++round) cut_tile_joints(chain, chunk);
+  std::uint16_t* starts = nullptr;
+  int* counts = nullptr;
+  if constexpr (Size == kBlock) {
+    starts = scratch->positions[0];
+    counts = scratch->counts;
   }
-  for (int reach = 1; reach < Size; reach *= 2) {
-    Team<Size>::sync();
-    if (rank % (2 * reach) == 0 && rank + reach < tiles) {
-      merge_tiles(chain, chunk, rank, rank + reach, min(rank + 2 * reach, tiles));
-    }
-  }
-  Team<Size>::sync();
-  if (rank == 0 && tiles > 0) {
-    const std::int64_t last = chunk.at_or_before(tiles * kTile - 1);
-    const ChainBridge<Chain> bridge(chain, 0, last, chunk.length, chunk.length);
-    clear_between(chunk, static_cast<int>(bridge.left()), chunk.length);
-  }
-  Team<Size>::sync();
-}
-
-template <class E, int Size>
-ISOFOLD_DEVICE_OUT_OF_LINE void chunk_hull_by_chains(const Chunk<E, Size>& chunk, std::uint32_t candidates) {
-  const int rank = Team<Size>::rank();
   if constexpr (!E::kWeighted) {
     if (chunk.exact) {
       chunk.mask(rank) = exact_tile_chain(chunk, candidates);
-      merge_all_tiles(ExactDoublesChain<E, Size>{chunk}, chunk);
+      merge_all_tiles(ExactDoublesChain<E, Size>{chunk}, chunk, starts, counts);
       return;
     }
   }
   chunk.mask(rank) = certified_tile_chain(chunk, candidates);
-  merge_all_tiles(CertifiedChain<E, Size>{chunk}, chunk);
+  merge_all_tiles(CertifiedChain<E, Size>{chunk}, chunk, starts, counts);
 }
 
 // Which tile starts are vertices of the coarse polyline, as bits: of the team's tiles, in shared memory for a
@@ -441,7 +359,7 @@ __device__ void chunk_hull(const Chunk<E, Size>& chunk, const ChunkFacts& facts,
       }
     }
   }
-  chunk_hull_by_chains(chunk, candidates);
+  chunk_hull_by_chains(chunk, candidates, scratch);
 }
 
 }  // namespace isofold::cuda

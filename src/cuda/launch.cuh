@@ -40,6 +40,8 @@ inline cudaError_t count_multiprocessors(int* multiprocessors) {
   return cudaDeviceGetAttribute(multiprocessors, cudaDevAttrMultiProcessorCount, device);
 }
 
+inline constexpr int kLightWaves = 8;  // of blocks that write the chunks of ragged rows
+
 inline unsigned blocks_for(std::int64_t items, std::int64_t a_block) {
   return static_cast<unsigned>((items + a_block - 1) / a_block);
 }
@@ -92,7 +94,6 @@ cudaError_t launch_long_rows(const Plan<E>& plan, cudaStream_t stream) {
     return error;
   if (const cudaError_t error = prepare<WriteShared<E>>(write_dense_chunks<E>); error != cudaSuccess)
     return error;
-  const auto chunks = static_cast<unsigned>(plan.chunks_bound);
   int multiprocessors = 0;
   if (const cudaError_t error = count_multiprocessors(&multiprocessors); error != cudaSuccess) return error;
   const auto solvers = static_cast<unsigned>(
@@ -110,7 +111,13 @@ cudaError_t launch_long_rows(const Plan<E>& plan, cudaStream_t stream) {
                static_cast<int>(solvers));
   start_kernel(value_edges<E>, blocks_for(plan.chunks_bound, kEdgesABlock), 32 * kEdgesABlock, 0, stream,
                plan);
-  start_kernel(write_chunks<E>, chunks, kBlock, 0, stream, plan);
+  if (plan.offsets == nullptr) {
+    start_kernel(write_chunks<E>, static_cast<unsigned>(plan.chunks_bound), kBlock, 0, stream, plan);
+  } else {
+    const auto blocks = static_cast<unsigned>(std::min<std::int64_t>(
+        plan.chunks_bound, std::int64_t{multiprocessors} * kLightResident * kLightWaves));
+    start_kernel(write_ragged_chunks<E>, blocks, kBlock, 0, stream, plan, static_cast<int>(blocks));
+  }
   const auto writers = static_cast<unsigned>(
       std::min<std::int64_t>(plan.chunks_bound, multiprocessors * kResident<WriteShared<E>>));
   start_kernel(write_dense_chunks<E>, writers, kBlock, sizeof(WriteShared<E>), stream, plan,

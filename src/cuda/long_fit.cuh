@@ -152,20 +152,17 @@ inline constexpr int kLightResident = 4;
 inline constexpr int kLightResident = 6;
 #endif
 
-// All chunks but the dense ones: a block each.
+// Writes a chunk, unless it is dense. Returns whether there is such a chunk. The whole block.
 template <class E>
-__global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Plan<E> plan) {
-  begin_kernel();
-  __shared__ ListedShared shared;
-  const Team<kBlock> team{&shared.team};
-  const std::int64_t id = blockIdx.x;
+__device__ bool write_chunk_of_row(const Plan<E>& plan, std::int64_t id, ListedShared& shared,
+                                   const Team<kBlock>& team) {
   ChunkFit<E> chunk;
-  if (!chunk.find(plan, id)) return;
+  if (!chunk.find(plan, id)) return false;
   if (plan.refused[chunk.place.number] != 0) {
     write_refused<kBlock>(plan.output, chunk.base, chunk.length, chunk.number == 0);
-    return;
+    return true;
   }
-  if (chunk.dense()) return;
+  if (chunk.dense()) return true;
   const double incoming = incoming_value(plan, chunk.place, chunk.number);
   const Slot<E>& slot = plan.slots[id];
   if (chunk.alive && chunk.record.sorted != 0) {
@@ -173,6 +170,27 @@ __global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Pla
   } else {
     write_listed(plan, chunk.place, slot, chunk.record, chunk.range, chunk.alive, chunk.number * kLongChunk,
                  chunk.length, incoming, shared, team);
+  }
+  return true;
+}
+
+// All chunks but the dense ones: a block each.
+template <class E>
+__global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Plan<E> plan) {
+  begin_kernel();
+  __shared__ ListedShared shared;
+  write_chunk_of_row(plan, blockIdx.x, shared, Team<kBlock>{&shared.team});
+}
+
+// The same of ragged rows, which have fewer chunks than `plan.chunks_bound`: some blocks take them all.
+template <class E>
+__global__ void __launch_bounds__(kBlock, kLightResident) write_ragged_chunks(const Plan<E> plan, int blocks) {
+  begin_kernel();
+  __shared__ ListedShared shared;
+#pragma unroll 1
+  for (std::int64_t id = blockIdx.x; id < plan.chunks_bound; id += blocks) {
+    if (!write_chunk_of_row(plan, id, shared, Team<kBlock>{&shared.team})) return;
+    __syncthreads();  // the next chunk takes the memory of this one
   }
 }
 

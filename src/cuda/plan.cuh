@@ -160,6 +160,14 @@ struct Plan {
   int* refused;  // per long row: it holds a value or weight that is not allowed
 };
 
+// Rows of at most so many elements are short: a team takes each to its end. Longer ragged ones are chunks, if
+// only one: the warps of a block would wait for the longest of their rows, and code that filters and then
+// writes is more than an instruction cache holds (record 20).
+template <class E>
+__host__ __device__ std::int64_t longest_short_row(const Plan<E>& plan) {
+  return plan.offsets != nullptr ? class_size(kClasses - 2) * kTile : kLongChunk;
+}
+
 struct LongRowPlace {
   LongRow row;
   std::int64_t number;  // among the long rows

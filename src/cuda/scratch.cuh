@@ -12,8 +12,10 @@ namespace isofold::cuda {
 // Rows that a class of short rows can have: of a rectangle, all or none.
 template <class E>
 std::int64_t rows_of_class(const Plan<E>& plan, int row_class) {
-  const std::int64_t longest = std::int64_t{class_size(row_class)} * kTile;
+  const std::int64_t longest =
+      std::min(std::int64_t{class_size(row_class)} * kTile, longest_short_row(plan));
   const std::int64_t shortest = row_class == 0 ? 1 : std::int64_t{class_size(row_class - 1)} * kTile + 1;
+  if (shortest > longest) return 0;
   if (plan.offsets != nullptr) return std::min(plan.rows, plan.total / shortest);
   return plan.row_length >= shortest && plan.row_length <= longest ? plan.rows : 0;
 }
@@ -33,9 +35,9 @@ std::int64_t place_scratch(Plan<E>& plan, void* memory, std::int64_t* zeroed) {
   std::int64_t long_rows = 0;
   std::int64_t chunks = 0;
   if (ragged) {
-    long_rows = std::min(plan.rows, plan.total / (kLongChunk + 1));
+    long_rows = std::min(plan.rows, plan.total / (longest_short_row(plan) + 1));
     chunks = long_rows == 0 ? 0 : plan.total / kLongChunk + long_rows;
-  } else if (plan.row_length > kLongChunk) {
+  } else if (plan.row_length > longest_short_row(plan)) {
     long_rows = plan.rows;
     chunks = plan.rows * ((plan.row_length + kLongChunk - 1) / kLongChunk);
   }

@@ -24,7 +24,9 @@ DotPlan plan_of(const Rows& segments, std::int64_t pairs) {
   plan.row_length = segments.length;
   plan.rows = segments.count;
   plan.total = segments.total();
-  plan.chunks = std::max<std::int64_t>(1, (plan.total + kDotChunk - 1) / kDotChunk);
+  plan.chunk = kLeastDotChunk;
+  while (plan.chunk < kMostDotChunk && plan.total / plan.chunk > kDotChunksEnough) plan.chunk *= 2;
+  plan.chunks = std::max<std::int64_t>(1, (plan.total + plan.chunk - 1) / plan.chunk);
   plan.slot_count = pairs * std::min(plan.rows, plan.total / (kExactSlice + 1));
   return plan;
 }
@@ -78,7 +80,7 @@ Status segment_reductions(const SegmentReduction* reductions, std::int64_t count
   }
   if (segments.count == 0 || count == 0) return {};
   if (plan_of(segments, 1).chunks > kMostChunks) {
-    return {StatusCode::unsupported, "rows: the CUDA executor's reductions take up to 2^43 elements", -1, -1};
+    return {StatusCode::unsupported, "rows: the CUDA executor's reductions take up to 2^44 elements", -1, -1};
   }
   int device = 0;
   int multiprocessors = 0;

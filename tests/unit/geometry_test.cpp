@@ -17,6 +17,7 @@ namespace {
 using isofold::Bridge;
 using isofold::BridgeWork;
 using isofold::CertifiedSum;
+using isofold::DoubleDouble;
 using isofold::Hull;
 using isofold::Point;
 using isofold::Segment;
@@ -98,6 +99,40 @@ TEST(Turns, DoublesAreRightOrSilentAndTheLadderIsRight) {
   EXPECT_LT(silent, turns / 2);
   EXPECT_GT(asked, 100);
   EXPECT_LT(asked, silent) << "pairs that are exact need no help";
+}
+
+// An integer of up to 106 bits times 2^exponent.
+DoubleDouble exact_pair_of(isofold::Int128 value, int exponent) {
+  const auto high = static_cast<double>(value);
+  const auto low = static_cast<double>(value - static_cast<isofold::Int128>(high));
+  return {std::ldexp(high, exponent), std::ldexp(low, exponent)};
+}
+
+// Edges of equal slope, and those that differ by one unit of sums of 100 bits.
+TEST(Turns, TermsDecideWhatIsStraightAndWhatIsNearlySo) {
+  Random random(743);
+  int undecided = 0;
+  constexpr int kRounds = 200000;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t w_ab = random.between(1, std::int64_t{1} << random.between(0, 20));
+    const std::int64_t w_bd = random.between(1, std::int64_t{1} << random.between(0, 20));
+    const int bits = static_cast<int>(random.between(1, 79));
+    isofold::Int128 slope = random.between(-(std::int64_t{1} << 62), std::int64_t{1} << 62);
+    slope = (slope * (std::int64_t{1} << 17) + random.between(0, 1 << 17)) >> (79 - bits);
+    const auto extra = random.between(-1, 1);
+    const int exponent =
+        static_cast<int>(random.chance(0.2) ? random.between(-1074, 850) : random.between(-60, 60));
+    const DoubleDouble s_ab = exact_pair_of(slope * w_ab, exponent);
+    const DoubleDouble s_bd = exact_pair_of(slope * w_bd + extra, exponent);
+    const Turn turn =
+        isofold::turn_of_terms(static_cast<double>(w_ab), s_ab, static_cast<double>(w_bd), s_bd);
+    if (turn == Turn::undecided) {
+      ++undecided;
+      continue;
+    }
+    ASSERT_EQ(turn == Turn::up, extra > 0) << round;
+  }
+  EXPECT_LT(undecided, kRounds / 20) << "but for products near the ends of the range";
 }
 
 TEST(Turns, HoldForAnyPointsWithinTheError) {

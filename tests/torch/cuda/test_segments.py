@@ -35,9 +35,10 @@ def test_bits_of_the_cpu(dtype: torch.dtype, start: int) -> None:
     b[7000:9000] = b[5000:7000]
     # Views that begin anywhere.
     x, y = (torch.cat([t.new_zeros(start), t]).cuda()[start:] for t in (a, b))
+    offsets = OFFSETS.cuda()
     torch.cuda.set_sync_debug_mode("error")
     try:
-        found = values(x, y, OFFSETS.cuda())
+        found = values(x, y, offsets)
     finally:
         torch.cuda.set_sync_debug_mode("default")
     for on_gpu, on_cpu in zip(found, values(a, b, OFFSETS), strict=True):
