@@ -145,3 +145,35 @@ class DeviceMemory:
     def __init__(self, device: int, size: int, dtype: str, blank: bool, stream: int) -> None: ...
     def __dlpack__(self, *, stream: int | None = None, **options: object) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class TensorLibrary:
+    """A library's tensors, by its type's __dlpack_c_exchange_api__. Methods write to tensors given for it, and
+    answer False where they have not."""
+
+    def __init__(self, table: object) -> None: ...
+    def fit(
+        self,
+        values: object,
+        weights: object | None,
+        offsets: object | None,
+        row_length: int | None,
+        increasing: bool,
+        lower: float,
+        upper: float,
+        fit: object,
+        block_starts: object | None,
+    ) -> bool: ...
+    def gradient(
+        self,
+        values: object,
+        weights: object | None,
+        offsets: object | None,
+        row_length: int | None,
+        increasing: bool,
+        lower: float,
+        upper: float,
+        block_starts: object,
+        gradient: object,
+        for_values: object,
+        for_weights: object | None,
+    ) -> bool: ...
