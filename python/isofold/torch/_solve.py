@@ -31,7 +31,7 @@ def _array(tensor: Tensor) -> Any:
 
 
 def _flat(tensor: Tensor) -> Tensor:
-    return tensor.detach().reshape(-1).resolve_neg()
+    return tensor.detach().reshape(-1).resolve_neg().contiguous()
 
 
 def _plain(tensor: Tensor | None) -> Tensor | None:
