@@ -23,6 +23,35 @@ _LIBRARY = torch.library.Library("isofold", "DEF")
 _PLAIN = (Tensor, torch.nn.Parameter)
 
 
+def _observed() -> bool:
+    """Whether a compiler, a mode or torch.func looks on."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._are_functorch_transforms_active()
+    )
+
+
+def is_plain(tensor: Any) -> bool:
+    return type(tensor) in _PLAIN
+
+
+def is_direct(tensor: Tensor, other: Tensor | None = None) -> bool:
+    """Whether a call, or the backward pass of one, concerns nothing but the plain tensors' values and
+    autograd's first derivative, so that the shortest way will do: one native call, in a `Node` where a
+    gradient is wanted. `other` is of the same shape, where it is given."""
+    return (
+        not _observed()
+        and forward_ad._current_level < 0
+        and is_plain(tensor)
+        and (other is None or (is_plain(other) and other.shape == tensor.shape))
+    )
+
+
+# What autograd.Function is made of, without its looks at torch.func in every call.
+Node = _SingleLevelFunction
+
+
 def _at_once(rules: Any) -> Any:
     """For plain tensors: an autograd.Function of the rules with setup_context inside of forward, which spares
     torch an inspection of the signature, some ten microseconds a call."""
@@ -86,14 +115,10 @@ class Operator:
         self.eager = _at_once(rules)
 
     def __call__(self, *arguments: Any) -> Any:
-        if (
-            torch.compiler.is_compiling()
-            or torch._C._len_torch_dispatch_stack()
-            or torch._C._are_functorch_transforms_active()
-        ):
+        if _observed():
             return self.traced(*arguments)
         tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
-        if not all(type(tensor) in _PLAIN for tensor in tensors):
+        if not all(is_plain(tensor) for tensor in tensors):
             return self.traced(*arguments)
         if forward_ad._current_level >= 0 or (
             torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from isofold.torch import _solve
-from isofold.torch._operators import Operator, batched, batched_offsets, block_means
-from isofold.torch._rows import Call, Rows, as_rows
+from isofold.torch._operators import Node, Operator, batched, batched_offsets, block_means, is_direct
+from isofold.torch._rows import Call, Rows, as_bounds, as_rows, is_solved
 
 _CALL = "SymInt? length, bool increasing, float lower, float upper"
 
@@ -226,6 +226,44 @@ def _solved(rows: Rows, validate: bool) -> tuple[Tensor, Tensor]:
     return fit, starts
 
 
+# ---- The shortest way: rows along the last dimension, of plain tensors ----
+
+
+def _flat(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.reshape(-1)
+
+
+class _FitNode(Node):  # type: ignore[misc]
+    """`_Fit` and `_Gradient`, as the first derivative alone needs them."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, weights: Tensor | None, call: Call) -> Tensor:
+        fit, starts = _solve.fit(values, weights, None, call)
+        ctx.call = call
+        ctx.save_for_backward(values, weights, starts)
+        return fit
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        values, weights, starts = ctx.saved_tensors
+        want_weights = ctx.needs_input_grad[1]
+        if is_direct(grad) and not torch.is_grad_enabled():
+            return *_solve.gradient(grad, values, weights, starts, None, ctx.call, want_weights), None
+        flat = (_flat(grad), _flat(values), _flat(weights), _flat(starts))
+        for_values, for_weights = _gradient(*flat, None, *ctx.call, want_weights)
+        shape = values.shape
+        return for_values.view(shape), for_weights.view(shape) if want_weights else None, None
+
+
+def _directly(
+    values: Tensor, weights: Tensor | None, increasing: bool, y_min: float | None, y_max: float | None
+) -> Tensor:
+    call = Call(values.shape[-1], increasing, *as_bounds(y_min, y_max))
+    if torch.is_grad_enabled() and (values.requires_grad or (weights is not None and weights.requires_grad)):
+        return _FitNode.apply(values, weights, call)
+    return _solve.fit(values, weights, None, call)[0]
+
+
 # ---- Public ----
 
 
@@ -282,6 +320,16 @@ def isotonic_regression(
     blocks as they are. Second derivatives and forward mode are plain float64 arithmetic over the same blocks.
     Linear in the number of elements but for O(m log m) for m chunks of a row.
     """
+    if (
+        is_direct(input, weights)
+        and dim == -1
+        and offsets is None
+        and not validate
+        and isinstance(increasing, bool)
+        and is_solved(input)
+        and (weights is None or (is_solved(weights) and weights.device == input.device))
+    ):
+        return _directly(input, weights, increasing, y_min, y_max)
     rows = as_rows(input, weights, increasing, y_min, y_max, dim, offsets)
     return rows.bring_back(_solved(rows, validate)[0])
 
