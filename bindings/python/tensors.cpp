@@ -3,6 +3,7 @@
 // False, and the Python side brings it to a form that is.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
 
 #include <cstdint>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "device.hpp"
 #include "exchange_table.hpp"
 #include "isofold/isotonic.hpp"
+#include "isofold/projection.hpp"
 
 namespace isofold::python {
 namespace {
@@ -35,6 +37,9 @@ DataType data_type(dlpack::ElementType type) {
       return DataType::none;
   }
 }
+
+constexpr std::uint8_t kSigned = 0;
+constexpr std::uint8_t kUnsigned = 1;
 
 bool is_integer(dlpack::ElementType type, std::uint8_t code, int bits) {
   return type.code == code && type.bits == bits && type.lanes == 1;
@@ -85,14 +90,8 @@ class TensorLibrary {
     if (!block_starts.is_none() && !call.flags(block_starts, out.block_starts)) return false;
     if (!call.ready(data_type(fitted.tensor.type))) return false;
     Scratch scratch(*this);
-    if (call.on_device()) {
-      std::int64_t bytes = 0;
-      {
-        const CurrentDevice current(call.device.id);
-        check(isotonic_regression_scratch(call.problem, &bytes));
-      }
-      scratch.allocate(call.device, bytes, call.executor);
-    }
+    scratch.allocate(call,
+                     [&](std::int64_t* bytes) { return isotonic_regression_scratch(call.problem, bytes); });
     run(call, [&] { return isotonic_regression(call.problem, out, call.executor); });
     return true;
   }
@@ -122,7 +121,54 @@ class TensorLibrary {
     return true;
   }
 
+  // Soft operators of sorted rows of the last dimension; kind: rank, sort or topk.
+  [[nodiscard]] bool project(nb::handle sorted, nb::handle order, const std::string& kind, double sign,
+                             double strength, std::int64_t k, nb::handle out, nb::handle block_starts) const {
+    Call call(*this);
+    ProjectionProblem problem;
+    View found;
+    std::uint8_t* starts = nullptr;
+    if (!call.pose(sorted, order, {kind, sign, strength, k}, problem) || !call.of_type(out, found) ||
+        !call.flags(block_starts, starts) || !call.ready(found.array().type)) {
+      return false;
+    }
+    Scratch scratch(*this);
+    scratch.allocate(call, [&](std::int64_t* bytes) { return projection_scratch(problem, bytes); });
+    run(call,
+        [&] { return projection(problem, call.problem.values, found.output(), starts, call.executor); });
+    return true;
+  }
+
+  [[nodiscard]] bool project_gradient(nb::handle result, nb::handle order, const std::string& kind,
+                                      double sign, double strength, nb::handle block_starts,
+                                      nb::handle gradient, nb::handle out) const {
+    Call call(*this);
+    ProjectionProblem problem;
+    View given;
+    View found;
+    std::uint8_t* starts = nullptr;
+    if (!call.pose(result, order, {kind, sign, strength, 0}, problem) || !call.of_type(gradient, given) ||
+        !call.of_type(out, found) || !call.flags(block_starts, starts) || !call.ready(given.array().type)) {
+      return false;
+    }
+    Scratch scratch(*this);
+    scratch.allocate(call, [&](std::int64_t* bytes) { return projection_gradient_scratch(problem, bytes); });
+    run(call, [&] {
+      return projection_gradient(problem, starts, call.problem.values, given.array(), found.output(),
+                                 call.executor);
+    });
+    return true;
+  }
+
  private:
+  // What a projection is told beside its tensors.
+  struct Asked {
+    const std::string& kind;
+    double sign;
+    double strength;
+    std::int64_t k;
+  };
+
   // False where it cannot be read, or has no elements in its memory.
   [[nodiscard]] bool read(nb::handle object, View& view) const {
     if (table_->tensor_from_object(object.ptr(), &view.tensor) != 0) {
@@ -155,7 +201,6 @@ class TensorLibrary {
     }
 
     [[nodiscard]] bool flags(nb::handle object, std::uint8_t*& found) const {
-      constexpr std::uint8_t kUnsigned = 1;
       View view;
       if (!beside(object, view) || view.size != total || !is_integer(view.tensor.type, kUnsigned, 8)) {
         return false;
@@ -184,6 +229,36 @@ class TensorLibrary {
       return offsets.is_none() ? cut(row_length.value_or(total)) : cut(offsets);
     }
 
+    // Of float32 or float64, in host or device memory.
+    [[nodiscard]] bool pose(nb::handle values, nb::handle order, const Asked& asked,
+                            ProjectionProblem& projection) {
+      View view;
+      View positions;
+      if (!library.read(values, view) || view.tensor.dimensions == 0) return false;
+      device = view.tensor.device;
+      total = view.size;
+      problem.values = view.array();
+      if (problem.values.type != DataType::float32 && problem.values.type != DataType::float64) return false;
+      if (!beside(order, positions) || positions.size != total ||
+          !is_integer(positions.tensor.type, kSigned, 64)) {
+        return false;
+      }
+      projection.length = view.tensor.shape[view.tensor.dimensions - 1];
+      projection.rows = total / projection.length;
+      projection.order = static_cast<const std::int64_t*>(positions.data());
+      projection.kind = asked.kind == "rank"   ? Projection::ranks
+                        : asked.kind == "sort" ? Projection::sorted
+                                               : Projection::top;
+      projection.sign = asked.sign;
+      projection.strength = asked.strength;
+      projection.k = asked.k;
+      return true;
+    }
+
+    [[nodiscard]] bool of_type(nb::handle object, View& view) const {
+      return like_values(object, view) && view.array().type == problem.values.type;
+    }
+
     [[nodiscard]] bool cut(std::int64_t length) {
       if (length <= 0 || total % length != 0) return false;
       problem.rows = Rows::rectangle(total / length, length);
@@ -191,7 +266,6 @@ class TensorLibrary {
     }
 
     [[nodiscard]] bool cut(nb::handle offsets) {
-      constexpr std::uint8_t kSigned = 0;
       View view;
       if (!beside(offsets, view) || !is_integer(view.tensor.type, kSigned, 64)) return false;
       const auto* ends = static_cast<const std::int64_t*>(view.data());
@@ -243,10 +317,18 @@ class TensorLibrary {
       if (memory_ != nullptr && memory_->deleter != nullptr) memory_->deleter(memory_);
     }
 
-    void allocate(dlpack::Device device, std::int64_t bytes, Executor& executor) {
+    // On a device: as many bytes as `ask` says.
+    template <class Ask>
+    void allocate(Call& call, Ask ask) {
+      if (!call.on_device()) return;
+      std::int64_t bytes = 0;
+      {
+        const CurrentDevice current(call.device.id);
+        check(ask(&bytes));
+      }
       if (bytes == 0) return;
       std::int64_t stride = 1;
-      dlpack::Tensor prototype{nullptr, device, 1, {1, 8, 1}, &bytes, &stride, 0};
+      dlpack::Tensor prototype{nullptr, call.device, 1, {1, 8, 1}, &bytes, &stride, 0};
       const auto tell = [](void* text, const char*, const char* message) {
         *static_cast<std::string*>(text) = message;
       };
@@ -256,8 +338,8 @@ class TensorLibrary {
         PyErr_Clear();
         throw std::runtime_error(fault);
       }
-      executor.scratch = static_cast<unsigned char*>(memory_->tensor.data) + memory_->tensor.byte_offset;
-      executor.scratch_bytes = bytes;
+      call.executor.scratch = static_cast<unsigned char*>(memory_->tensor.data) + memory_->tensor.byte_offset;
+      call.executor.scratch_bytes = bytes;
     }
 
    private:
@@ -289,7 +371,11 @@ void bind_tensors(nb::module_& module) {
            "row_length"_a.none(), "increasing"_a, "lower"_a, "upper"_a, "fit"_a, "block_starts"_a.none())
       .def("gradient", &TensorLibrary::gradient, "values"_a, "weights"_a.none(), "offsets"_a.none(),
            "row_length"_a.none(), "increasing"_a, "lower"_a, "upper"_a, "block_starts"_a, "gradient"_a,
-           "for_values"_a, "for_weights"_a.none());
+           "for_values"_a, "for_weights"_a.none())
+      .def("project", &TensorLibrary::project, "sorted"_a, "order"_a, "kind"_a, "sign"_a, "strength"_a, "k"_a,
+           "out"_a, "block_starts"_a)
+      .def("project_gradient", &TensorLibrary::project_gradient, "result"_a, "order"_a, "kind"_a, "sign"_a,
+           "strength"_a, "block_starts"_a, "gradient"_a, "out"_a);
 }
 
 }  // namespace isofold::python

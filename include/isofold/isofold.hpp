@@ -5,5 +5,6 @@
 #include "isofold/executor.hpp"
 #include "isofold/interpolation.hpp"
 #include "isofold/isotonic.hpp"
+#include "isofold/projection.hpp"
 #include "isofold/rows.hpp"
 #include "isofold/status.hpp"

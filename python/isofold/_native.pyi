@@ -147,8 +147,8 @@ class DeviceMemory:
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class TensorLibrary:
-    """A library's tensors, by its type's __dlpack_c_exchange_api__. Methods write to tensors given for it, and
-    answer False where they have not."""
+    """A library's tensors, by its type's __dlpack_c_exchange_api__. Methods write to tensors given for it,
+    and answer False where they have not."""
 
     def __init__(self, table: object) -> None: ...
     def fit(
@@ -176,4 +176,26 @@ class TensorLibrary:
         gradient: object,
         for_values: object,
         for_weights: object | None,
+    ) -> bool: ...
+    def project(
+        self,
+        sorted: object,
+        order: object,
+        kind: Literal["rank", "sort", "topk"],
+        sign: float,
+        strength: float,
+        k: int,
+        out: object,
+        block_starts: object,
+    ) -> bool: ...
+    def project_gradient(
+        self,
+        result: object,
+        order: object,
+        kind: Literal["rank", "sort", "topk"],
+        sign: float,
+        strength: float,
+        block_starts: object,
+        gradient: object,
+        out: object,
     ) -> bool: ...

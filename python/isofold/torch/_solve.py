@@ -46,15 +46,15 @@ def _library() -> Any:
         return None
 
 
-_LIBRARY = _library()
+LIBRARY = _library()
 
 
-def _in_order(tensor: Tensor) -> Tensor:
+def in_order(tensor: Tensor) -> Tensor:
     return tensor if tensor.is_contiguous() and not tensor.is_neg() else tensor.resolve_neg().contiguous()
 
 
 def _as_given(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else _in_order(tensor)
+    return None if tensor is None else in_order(tensor)
 
 
 # ---- Rows that cannot be fitted ----
@@ -150,16 +150,14 @@ def _refuse(found: Tensor, bad: Tensor | None) -> Tensor:
     return found if bad is None else found.masked_fill(bad, torch.nan)
 
 
-def fit(
-    values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call
-) -> tuple[Tensor, Tensor]:
+def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> tuple[Tensor, Tensor]:
     """(the fit, of the values' dtype; uint8 flags, 1 where a block starts), both of the values' shape"""
-    if _LIBRARY is not None:
-        given = _in_order(values)
+    if LIBRARY is not None:
+        given = in_order(values)
         found = torch.empty_like(given)
         starts = torch.empty_like(given, dtype=torch.uint8)
         with contextlib.suppress(ValueError):
-            if _LIBRARY.fit(given, _as_given(weights), offsets, *call, found, starts):
+            if LIBRARY.fit(given, _as_given(weights), offsets, *call, found, starts):
                 return found, starts
     found, starts = _flat_fit(_flat(values), _plain(weights), offsets, call)
     return found.view(values.shape), starts.view(values.shape)
@@ -194,13 +192,13 @@ def gradient(
 ) -> tuple[Tensor, Tensor | None]:
     """(gradient in the values, in the weights or None), of the values' shape and the values' and the weights'
     dtypes."""
-    if _LIBRARY is not None:
-        given, of = _in_order(values), _as_given(weights)
+    if LIBRARY is not None:
+        given, of = in_order(values), _as_given(weights)
         found = torch.empty_like(given)
         of_weights = torch.empty_like(given if of is None else of) if want_weights else None
         with contextlib.suppress(ValueError):
-            if _LIBRARY.gradient(
-                given, of, offsets, *call, _in_order(starts), _in_order(incoming), found, of_weights
+            if LIBRARY.gradient(
+                given, of, offsets, *call, in_order(starts), in_order(incoming), found, of_weights
             ):
                 return found, of_weights
     found, of_weights = _flat_gradient(
@@ -238,10 +236,10 @@ def block_means(x: Tensor, starts: Tensor, offsets: Tensor | None, length: int |
     """The exact mean of the float64 x over each block, rounded once; NaN where x is not finite."""
     # It is the gradient of an unweighted fit, whose values play no part, but on a CPU must be finite.
     call = Call(length, False, -math.inf, math.inf)
-    if _LIBRARY is not None:
-        given = _in_order(x)
+    if LIBRARY is not None:
+        given = in_order(x)
         found = torch.empty_like(given)
         with contextlib.suppress(ValueError):
-            if _LIBRARY.gradient(given, None, offsets, *call, _in_order(starts), given, found, None):
+            if LIBRARY.gradient(given, None, offsets, *call, in_order(starts), given, found, None):
                 return found
     return gradient(x, torch.zeros_like(x), None, starts, offsets, call, False)[0]

@@ -22,4 +22,17 @@ Status isotonic_gradient(const IsotonicProblem&, const std::uint8_t*, ConstArray
 
 Status isotonic_gradient_scratch(const IsotonicProblem&, std::int64_t*) { return absent(); }
 
+Status projection(const ProjectionProblem&, ConstArray, MutableArray, std::uint8_t*, const Executor&) {
+  return absent();
+}
+
+Status projection_gradient(const ProjectionProblem&, const std::uint8_t*, ConstArray, ConstArray,
+                           MutableArray, const Executor&) {
+  return absent();
+}
+
+Status projection_scratch(const ProjectionProblem&, std::int64_t*) { return absent(); }
+
+Status projection_gradient_scratch(const ProjectionProblem&, std::int64_t*) { return absent(); }
+
 }  // namespace isofold::cuda
