@@ -6,6 +6,7 @@
 namespace isofold::python {
 
 void bind_isotonic(nanobind::module_& module);
+void bind_numpy_row(nanobind::module_& module);
 void bind_device_arrays(nanobind::module_& module);
 void bind_tensors(nanobind::module_& module);
 void bind_interpolation(nanobind::module_& module);

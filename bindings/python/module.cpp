@@ -5,6 +5,7 @@
 NB_MODULE(_native, module) {
   module.doc() = "The C++ library behind isofold. Private: call the functions of isofold instead.";
   isofold::python::bind_isotonic(module);
+  isofold::python::bind_numpy_row(module);
   isofold::python::bind_device_arrays(module);
   isofold::python::bind_tensors(module);
   isofold::python::bind_interpolation(module);

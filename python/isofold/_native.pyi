@@ -90,6 +90,9 @@ class DefaultFloatEnvironment:
     def __enter__(self) -> None: ...
     def __exit__(self, *exception: object) -> None: ...
 
+def fit_row(y: object, increasing: bool, fit: object, block_starts: object) -> bool:
+    """Fits one row of float32 or float64, where all are plain NumPy arrays; else answers False."""
+
 def xla_ffi_version() -> str:
     """The version of XLA's interface that the custom calls speak; empty in a build without them."""
 
