@@ -20,7 +20,7 @@ std::unique_ptr<double[]> doubles(std::int64_t count) {
 template <class Body>
 bool for_elements(const ProjectionProblem& problem, const Executor& executor, Body body) {
   const std::int64_t total = problem.rows * problem.length;
-  const auto threads = static_cast<int>(std::min<std::int64_t>(thread_count(executor), total / kPiece + 1));
+  const int threads = total <= kPiece ? 1 : thread_count(executor);
   return parallel_for(executor, threads, total, kPiece, [&](int, std::int64_t begin, std::int64_t end) {
     std::int64_t place = begin % problem.length;
     for (std::int64_t i = begin; i < end; ++i) {
