@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd import forward_ad
-from torch.autograd.function import _SingleLevelFunction
+from torch.autograd.function import _SingleLevelFunction as Node
 from torch.utils._pytree import tree_map_only
 
 _LIBRARY = torch.library.Library("isofold", "DEF")
@@ -36,20 +36,17 @@ def is_plain(tensor: Any) -> bool:
     return type(tensor) in _PLAIN
 
 
-def is_direct(tensor: Tensor, other: Tensor | None = None) -> bool:
-    """Whether a call, or the backward pass of one, concerns nothing but the plain tensors' values and
+def is_direct(tensor: Any, other: Any = None) -> bool:
+    """Whether a call, or the backward pass of one, concerns nothing but the values of plain tensors and
     autograd's first derivative, so that the shortest way will do: one native call, in a `Node` where a
-    gradient is wanted. `other` is of the same shape, where it is given."""
+    gradient is wanted. That is what autograd.Function is made of, without its looks at torch.func in every
+    call. `other`, where there is one, must be of the same shape."""
     return (
         not _observed()
         and forward_ad._current_level < 0
-        and is_plain(tensor)
-        and (other is None or (is_plain(other) and other.shape == tensor.shape))
+        and type(tensor) in _PLAIN
+        and (other is None or (type(other) in _PLAIN and other.shape == tensor.shape))
     )
-
-
-# What autograd.Function is made of, without its looks at torch.func in every call.
-Node = _SingleLevelFunction
 
 
 def _at_once(rules: Any) -> Any:
@@ -79,7 +76,7 @@ def _at_a_level(rules: Any, operator: Callable[..., Any]) -> Callable[..., Any]:
             return tree_map_only(Tensor, lambda t: forward_ad.unpack_dual(t, level=0).primal, found)
 
     methods = {"forward": forward, "setup_context": rules.setup_context, "jvp": jvp}
-    function = _function(_SingleLevelFunction, rules, "AtALevel", **methods)
+    function = _function(Node, rules, "AtALevel", **methods)
 
     def call(*arguments: Any) -> Any:
         with enable_single_level_autograd_function():

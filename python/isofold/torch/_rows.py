@@ -64,8 +64,6 @@ def _bound(bound: float | None, name: str, default: float) -> float:
 
 
 def as_bounds(y_min: float | None, y_max: float | None) -> tuple[float, float]:
-    if y_min is None and y_max is None:
-        return -math.inf, math.inf
     lower = _bound(y_min, "y_min", -math.inf)
     upper = _bound(y_max, "y_max", math.inf)
     if lower > upper:

@@ -18,19 +18,19 @@ g -> f M(g).
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.autograd.function import _SingleLevelFunction as Node
 
 from isofold.torch import _log_blocks, _solve
 from isofold.torch._halves import rounded
 from isofold.torch._log_blocks import firsts
 from isofold.torch._logarithms import exp_of_negative, log
-from isofold.torch._operators import Node, Operator, batched, batched_offsets, block_means, is_direct
+from isofold.torch._operators import Operator, batched, batched_offsets, block_means, is_direct
 from isofold.torch._rows import Call, is_solved
 
 Means = Callable[[Tensor], Tensor]
@@ -387,9 +387,11 @@ def _at_once(values: Tensor, asked: _Asked, k: int) -> tuple[Tensor, Tensor, Ten
         ordered, order = torch.sort(given, stable=True, dim=-1, descending=asked.sign > 0)
         result = torch.empty_like(given)
         starts = torch.empty_like(given, dtype=torch.uint8)
-        with contextlib.suppress(ValueError):
+        try:
             if _solve.LIBRARY.project(ordered, order, *asked, k, result, starts):
                 return result, order, starts
+        except ValueError:
+            pass
     n = given.shape[-1]
     kind, sign, strength = asked
     result, order, starts, _ = _Soft.forward(given.view(-1), None, n, kind, "l2", strength, sign, k)
@@ -401,7 +403,7 @@ def _row_begins(order: Tensor, length: int) -> Tensor:
     return torch.arange(0, order.numel(), length, device=order.device)[:, None]
 
 
-class _SoftNode(Node):  # type: ignore[misc]
+class _SoftNode(Node):
     """`_Soft` and `_SoftGradient`, as the first derivative alone needs them."""
 
     @staticmethod

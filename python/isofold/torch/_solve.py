@@ -8,7 +8,6 @@ A row that cannot be fitted (a NaN, an infinity, a weight that is not positive) 
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections.abc import Callable
 from typing import Any
@@ -150,15 +149,24 @@ def _refuse(found: Tensor, bad: Tensor | None) -> Tensor:
     return found if bad is None else found.masked_fill(bad, torch.nan)
 
 
-def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> tuple[Tensor, Tensor]:
-    """(the fit, of the values' dtype; uint8 flags, 1 where a block starts), both of the values' shape"""
+def fit(
+    values: Tensor,
+    weights: Tensor | None,
+    offsets: Tensor | None,
+    call: Call,
+    want_starts: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """(the fit, of the values' dtype; uint8 flags, 1 where a block starts), both of the values' shape. What
+    the flags are where they are not wanted is undefined."""
     if LIBRARY is not None:
         given = in_order(values)
         found = torch.empty_like(given)
-        starts = torch.empty_like(given, dtype=torch.uint8)
-        with contextlib.suppress(ValueError):
+        starts = torch.empty_like(given, dtype=torch.uint8) if want_starts else None
+        try:
             if LIBRARY.fit(given, _as_given(weights), offsets, *call, found, starts):
-                return found, starts
+                return found, found if starts is None else starts
+        except ValueError:
+            pass
     found, starts = _flat_fit(_flat(values), _plain(weights), offsets, call)
     return found.view(values.shape), starts.view(values.shape)
 
@@ -196,11 +204,13 @@ def gradient(
         given, of = in_order(values), _as_given(weights)
         found = torch.empty_like(given)
         of_weights = torch.empty_like(given if of is None else of) if want_weights else None
-        with contextlib.suppress(ValueError):
+        try:
             if LIBRARY.gradient(
                 given, of, offsets, *call, in_order(starts), in_order(incoming), found, of_weights
             ):
                 return found, of_weights
+        except ValueError:
+            pass
     found, of_weights = _flat_gradient(
         _flat(incoming), _flat(values), _plain(weights), _flat(starts), offsets, call, want_weights
     )
@@ -239,7 +249,9 @@ def block_means(x: Tensor, starts: Tensor, offsets: Tensor | None, length: int |
     if LIBRARY is not None:
         given = in_order(x)
         found = torch.empty_like(given)
-        with contextlib.suppress(ValueError):
+        try:
             if LIBRARY.gradient(given, None, offsets, *call, in_order(starts), given, found, None):
                 return found
+        except ValueError:
+            pass
     return gradient(x, torch.zeros_like(x), None, starts, offsets, call, False)[0]

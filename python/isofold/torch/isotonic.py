@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import _SingleLevelFunction as Node
 
 from isofold.torch import _solve
-from isofold.torch._operators import Node, Operator, batched, batched_offsets, block_means, is_direct
+from isofold.torch._operators import Operator, batched, batched_offsets, block_means, is_direct
 from isofold.torch._rows import Call, Rows, as_bounds, as_rows, is_solved
 
 _CALL = "SymInt? length, bool increasing, float lower, float upper"
@@ -233,7 +236,7 @@ def _flat(tensor: Tensor | None) -> Tensor | None:
     return None if tensor is None else tensor.reshape(-1)
 
 
-class _FitNode(Node):  # type: ignore[misc]
+class _FitNode(Node):
     """`_Fit` and `_Gradient`, as the first derivative alone needs them."""
 
     @staticmethod
@@ -255,13 +258,32 @@ class _FitNode(Node):  # type: ignore[misc]
         return for_values.view(shape), for_weights.view(shape) if want_weights else None, None
 
 
+def _is_short(values: Any, weights: Any, dim: int, offsets: Any) -> bool:
+    return (
+        is_direct(values, weights)
+        and dim == -1
+        and offsets is None
+        and is_solved(values)
+        and (weights is None or (is_solved(weights) and weights.device == values.device))
+    )
+
+
+@functools.lru_cache(64)
+def _unbounded(length: int, increasing: bool) -> Call:
+    return Call(length, increasing, -math.inf, math.inf)
+
+
 def _directly(
     values: Tensor, weights: Tensor | None, increasing: bool, y_min: float | None, y_max: float | None
 ) -> Tensor:
-    call = Call(values.shape[-1], increasing, *as_bounds(y_min, y_max))
+    length = values.shape[-1]
+    if y_min is None and y_max is None:
+        call = _unbounded(length, increasing)
+    else:
+        call = Call(length, increasing, *as_bounds(y_min, y_max))
     if torch.is_grad_enabled() and (values.requires_grad or (weights is not None and weights.requires_grad)):
         return _FitNode.apply(values, weights, call)
-    return _solve.fit(values, weights, None, call)[0]
+    return _solve.fit(values, weights, None, call, want_starts=False)[0]
 
 
 # ---- Public ----
@@ -321,13 +343,9 @@ def isotonic_regression(
     Linear in the number of elements but for O(m log m) for m chunks of a row.
     """
     if (
-        is_direct(input, weights)
-        and dim == -1
-        and offsets is None
+        _is_short(input, weights, dim, offsets)
         and not validate
-        and isinstance(increasing, bool)
-        and is_solved(input)
-        and (weights is None or (is_solved(weights) and weights.device == input.device))
+        and (increasing is True or increasing is False)
     ):
         return _directly(input, weights, increasing, y_min, y_max)
     rows = as_rows(input, weights, increasing, y_min, y_max, dim, offsets)
