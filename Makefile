@@ -13,7 +13,7 @@
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DELETE_ON_ERROR:
-.PHONY: demo test test-cpp test-python test-torch test-jax test-gpu test-extras cuda sanitize sanitize-address sanitize-thread lint lint-cpp lint-python \
+.PHONY: demo test test-cpp test-python test-torch test-jax test-lightgbm test-gpu test-extras cuda sanitize sanitize-address sanitize-thread lint lint-cpp lint-python \
         format bench sdist-test clean bootstrap bootstrap-test bootstrap-lint
 
 BUILD ?= build
@@ -28,7 +28,7 @@ CMAKE_BUILD = cmake --build
 BIN := $(VENV)/bin
 
 # Suites too long for every run, as targets; `make test EXTRAS=all` runs them.
-EXTRA_SUITES := test-torch test-jax
+EXTRA_SUITES := test-torch test-jax test-lightgbm
 
 bootstrap:
 	@scripts/bootstrap
@@ -92,6 +92,11 @@ test-torch: $(VENV)/.build-requirements | bootstrap-test
 test-jax: $(VENV)/.build-requirements | bootstrap-test
 	$(call install_package,test$(COMMA)jax)
 	$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/jax
+
+# Best splits and trees beside LightGBM's.
+test-lightgbm: $(VENV)/.build-requirements | bootstrap-test
+	$(call install_package,lightgbm-test)
+	$(BIN)/python -m pytest $(PYTEST_FLAGS) tests/lightgbm
 
 # Where there is a GPU and a CUDA compiler.
 test-gpu:

@@ -30,11 +30,15 @@ cmake --build "$build" -j "$(nproc)"
 
 tester="$build/tests/cuda/gpu_tester"
 "$tester" --cases tests/data/isotonic_cases.json --batches 200 --longest 10000000 --huge "$huge"
+"$build/tests/cuda/segment_tester" --batches 400 --longest 10000000
 if ((tests_only)); then exit 0; fi
 
 for tool in memcheck racecheck initcheck synccheck; do
   echo "==== compute-sanitizer $tool"
-  compute-sanitizer --tool "$tool" --error-exitcode 3 "$tester" --batches 3 --longest 9001 --seed 5 --streams 0
+  compute-sanitizer --tool "$tool" --error-exitcode 3 "$tester" --batches 3 --longest 9001 --seed 5 --streams 0 \
+    --trees 40
+  compute-sanitizer --tool "$tool" --error-exitcode 3 "$build/tests/cuda/segment_tester" --batches 6 \
+    --longest 40000 --streams 0
 done
 
 mkdir -p bench/results
@@ -42,6 +46,10 @@ result="bench/results/gpu-$(date +%F).json"
 commit="${ISOFOLD_COMMIT:-$(git rev-parse --short HEAD 2>/dev/null || echo unknown)}"
 "$build/tests/cuda/time_gpu" --json "$result" --commit "$commit"
 echo "wrote $result"
+segments="bench/results/gpu-segments-$(date +%F).json"
+"$build/tests/cuda/time_segments" --json "$segments" --commit "$commit"
+echo "wrote $segments"
+"$build/tests/cuda/time_trees" --json "${result%.json}-trees.json" --commit "$commit"
 # The same without certification: what that costs. Not exact, and a search on near ties might not end.
 timeout 300 "$build/tests/cuda/time_gpu_uncertified" --cells table --gradients 0 --commit "$commit" \
   --json "${result%.json}-uncertified.json" ||

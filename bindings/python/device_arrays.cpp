@@ -16,37 +16,11 @@
 #include "bindings.hpp"
 #include "call.hpp"
 #include "device.hpp"
+#include "device_views.hpp"
 #include "isofold/isotonic.hpp"
 
 namespace isofold::python {
 namespace {
-
-using DeviceInput = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig>;
-using DeviceOutput = nb::ndarray<nb::ndim<1>, nb::c_contig>;
-
-// CUDA's own memory and managed memory, by DLPack's numbers.
-constexpr int kCuda = 2;
-constexpr int kCudaManaged = 13;
-
-template <class Array>
-void check_place(const Array& array, int device, const char* name) {
-  if ((array.device_type() == kCuda || array.device_type() == kCudaManaged) && array.device_id() == device) {
-    return;
-  }
-  throw nb::value_error((std::string(name) + " is not on CUDA device " + std::to_string(device)).c_str());
-}
-
-ConstArray device_view(const DeviceInput& array, std::int64_t size, int device, const char* name) {
-  check_place(array, device, name);
-  check_size(array.size(), size, name);
-  return {array.data(), data_type(array.dtype(), name)};
-}
-
-MutableArray device_view(const DeviceOutput& array, std::int64_t size, int device, const char* name) {
-  check_place(array, device, name);
-  check_size(array.size(), size, name);
-  return {array.data(), data_type(array.dtype(), name)};
-}
 
 template <class Array>
 auto* device_flags(const Array& array, std::int64_t size, int device) {
@@ -58,10 +32,6 @@ auto* device_flags(const Array& array, std::int64_t size, int device) {
   } else {
     return static_cast<std::uint8_t*>(array.data());
   }
-}
-
-void* stream_handle(std::intptr_t stream) {
-  return reinterpret_cast<void*>(stream);  // NOLINT(performance-no-int-to-ptr): DLPack passes integers
 }
 
 // A problem whose arrays it keeps alive.
@@ -77,7 +47,7 @@ class DeviceProblem {
         offsets_(std::move(offsets)) {
     problem_.values = device_view(values_, total_, device_, "values");
     if (weights_) problem_.weights = device_view(*weights_, total_, device_, "weights");
-    problem_.rows = rows(row_length);
+    problem_.rows = device_rows(device_, total_, offsets_, row_length);
     problem_.increasing = increasing;
     problem_.lower_bound = lower;
     problem_.upper_bound = upper;
@@ -123,24 +93,6 @@ class DeviceProblem {
   }
 
  private:
-  [[nodiscard]] Rows rows(std::optional<std::int64_t> row_length) const {
-    if (offsets_) {
-      check_place(*offsets_, device_, "offsets");
-      const nb::dlpack::dtype type = offsets_->dtype();
-      // Libraries without 64-bit integers give pairs of words, the low one first.
-      const bool words = type == nb::dtype<std::int32_t>();
-      if (!words && type != nb::dtype<std::int64_t>()) throw nb::type_error("offsets must be int64");
-      const auto size = static_cast<std::int64_t>(offsets_->size()) / (words ? 2 : 1);
-      if (size == 0) throw nb::value_error("offsets must not be empty");
-      return Rows::ragged_on_device(static_cast<const std::int64_t*>(offsets_->data()), size - 1, total_);
-    }
-    if (!row_length) return Rows::single(total_);
-    if (*row_length < 0 || (*row_length == 0 ? total_ != 0 : total_ % *row_length != 0)) {
-      throw nb::value_error("row_length must divide the number of values");
-    }
-    return Rows::rectangle(*row_length == 0 ? 0 : total_ / *row_length, *row_length);
-  }
-
   [[nodiscard]] static Executor on(std::intptr_t stream) {
     Executor executor;
     executor.backend = Backend::cuda;

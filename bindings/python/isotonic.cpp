@@ -12,25 +12,10 @@
 #include "arrays.hpp"
 #include "bindings.hpp"
 #include "call.hpp"
+#include "rows.hpp"
 
 namespace isofold::python {
 namespace {
-
-// One row, a rectangle of rows of `row_length`, or ragged rows by `offsets`.
-Rows make_rows(std::int64_t total, const std::optional<Offsets>& offsets,
-               std::optional<std::int64_t> row_length) {
-  if (offsets) {
-    if (offsets->size() == 0 || offsets->data()[0] != 0 || offsets->data()[offsets->size() - 1] != total) {
-      throw nb::value_error("offsets must rise from 0 to the number of values");
-    }
-    return Rows::ragged(offsets->data(), static_cast<std::int64_t>(offsets->size()) - 1);
-  }
-  if (!row_length) return Rows::single(total);
-  if (*row_length < 0 || (*row_length == 0 && total != 0) || (*row_length > 0 && total % *row_length != 0)) {
-    throw nb::value_error("row_length must divide the number of values");
-  }
-  return Rows::rectangle(*row_length == 0 ? 0 : total / *row_length, *row_length);
-}
 
 IsotonicProblem make_problem(const Input& values, const std::optional<Input>& weights,
                              const std::optional<Offsets>& offsets, std::optional<std::int64_t> row_length,

@@ -9,6 +9,10 @@ NB_MODULE(_native, module) {
   isofold::python::bind_device_arrays(module);
   isofold::python::bind_tensors(module);
   isofold::python::bind_interpolation(module);
+  isofold::python::bind_segmented(module);
+  isofold::python::bind_conjugate_gradient(module);
   isofold::python::bind_float_environment(module);
+  isofold::python::bind_device_trees(module);
+  isofold::python::bind_trees(module);
   isofold::python::bind_xla(module);
 }

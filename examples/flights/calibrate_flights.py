@@ -5,7 +5,7 @@
 A logistic regression predicts which flights arrive more than 15 minutes late, from what is known before
 departure. Nine in ten of its on-time training flights were thrown away, so that its probabilities are far too
 high. Four ways to read them are compared on days that it has never seen; then one isotonic curve with one for
-each carrier and each origin.
+each carrier and each origin; and an audit names the segments in which the one curve is wrong.
 """
 
 from __future__ import annotations
@@ -13,10 +13,12 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
+from audit_flights import FEATURES, audit_one_curve
 from comparison import Part, before_and_after, calibrate_all, measure, print_table, print_verdict
 from delay_model import KEPT_ON_TIME, DelayModel, keep_for_training
 from diagram import save_diagram
@@ -48,6 +50,11 @@ def score(
 
 def part_of(flights: Flights, scores: NDArray[np.float64], rows: Rows) -> Part:
     return Part(scores[rows], flights.late[rows], flights.day_of_year[rows])
+
+
+def columns_of(flights: Flights, rows: Rows) -> dict[str, NDArray[Any]]:
+    table = flights.table.filter(pa.array(rows))
+    return {name: np.asarray(table[name].to_pylist()) for name in FEATURES}
 
 
 def share(flights: Flights, rows: Rows) -> str:
@@ -113,6 +120,16 @@ def main() -> None:
     keys = {name: np.array(unseen[name].to_pylist(), dtype=object) for name in ("carrier", "origin")}
     compare_segments(console, out, scored, evaluation, keys, predictions["isotonic"])
 
+    console.print("\n[bold]Audit[/bold]: in which segments the one curve is wrong")
+    audited = audit_one_curve(
+        console,
+        calibration,
+        evaluation,
+        (columns_of(flights, split[1]), columns_of(flights, split[2])),
+        (calibrate_all(calibration, calibration.scores)["isotonic"], predictions["isotonic"]),
+        out / "calibrated.parquet",
+    )
+
     console.print(
         "\n[bold]drift[/bold]: January to August train, September and October calibrate, "
         "November and December evaluate"
@@ -142,6 +159,7 @@ def main() -> None:
         segments=unseen.select(["carrier", "origin"]),
         title="Flights from New York: which arrive more than 15 minutes late",
         drift=drifted_results,
+        audit=audited,
         notes=[
             "Unseen days. Before: a logistic regression, trained with nine in ten on-time flights thrown "
             "away. After: its scores through the isotonic curve. Drift: autumn's curves on winter's flights.",

@@ -1,4 +1,4 @@
-"""Isotonic regression and calibration: the exact real answer, rounded once.
+"""Isotonic regression, calibration, sums and dots of segments: the exact real answer, rounded once.
 
 ``import isofold`` loads NumPy and nothing else; ``isofold.sklearn``, ``isofold.compat`` and
 ``isofold.calibration`` are loaded when first used.
@@ -9,13 +9,37 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from isofold._histogram import GradientGrid, Histogram, QuantizedGradients, histogram, quantize_gradients
+from isofold._splits import Splits, best_splits
+from isofold.conjugate_gradient import CGResult, CGSolver, CGStatus, cg
 from isofold.isotonic import IsotonicResult, isotonic_gradient, isotonic_regression
+from isofold.segmented import segment_dot, segment_dots, segment_norm, segment_sum
 
-__all__ = ["IsotonicResult", "__version__", "isotonic_gradient", "isotonic_regression"]
+__all__ = [
+    "CGResult",
+    "CGSolver",
+    "CGStatus",
+    "GradientGrid",
+    "Histogram",
+    "IsotonicResult",
+    "QuantizedGradients",
+    "Splits",
+    "__version__",
+    "best_splits",
+    "cg",
+    "histogram",
+    "isotonic_gradient",
+    "isotonic_regression",
+    "quantize_gradients",
+    "segment_dot",
+    "segment_dots",
+    "segment_norm",
+    "segment_sum",
+]
 
 __version__: str
 
-_SUBMODULES = frozenset({"calibration", "compat", "sklearn"})
+_SUBMODULES = frozenset({"calibration", "compat", "linear_maps", "sklearn"})
 
 
 def __getattr__(name: str) -> Any:

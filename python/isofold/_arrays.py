@@ -105,13 +105,13 @@ def row_offsets(offsets: AnyArray, total: int) -> NDArray[np.int64]:
     return np.require(array, dtype=np.int64, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 
-def normalize_axis(axis: int, ndim: int) -> int:
+def normalize_axis(axis: int, ndim: int, name: str = "y") -> int:
     """`axis` counted from the front."""
     if ndim == 0:
-        raise ValueError("y must have at least one dimension, but is a scalar")
+        raise ValueError(f"{name} must have at least one dimension, but is a scalar")
     position = operator.index(axis)
     if not -ndim <= position < ndim:
-        raise ValueError(f"axis {position} is out of range for y with {ndim} dimensions")
+        raise ValueError(f"axis {position} is out of range for {name} with {ndim} dimensions")
     return position % ndim
 
 

@@ -83,6 +83,141 @@ def interpolate_curves(
 ) -> _Floats:
     """Curves end to end, each point on the one it names; otherwise as interpolate."""
 
+def segment_reductions(
+    reductions: list[tuple[str, _Floats, _Floats | None, str]],
+    offsets: NDArray[np.int64] | None,
+    row_length: int | None,
+    total: int,
+    threads: int,
+    backend: Literal["cpu", "reference"] = "cpu",
+) -> list[_Floats]:
+    """The values of each reduction (sum, dot or norm; a; b or None; dtype), one a segment."""
+
+def segment_reductions_on_device(
+    device: int,
+    reductions: list[tuple[str, object, object | None, object]],
+    offsets: object | None,
+    row_length: int | None,
+    total: int,
+    scratch: object | None,
+    stream: int,
+) -> None:
+    """Enqueues reductions (sum, dot or norm; a; b or None; out) of capsules on the stream."""
+
+def segment_scratch_bytes(count: int, total: int, rows: int, ragged: bool) -> int:
+    """What segment_reductions_on_device takes as scratch."""
+
+class LinearMap:
+    """A built-in linear map; it keeps the arrays that it reads."""
+
+    @property
+    def rows(self) -> int:
+        """The elements of A x."""
+
+def compressed_map(
+    device: int, dtype: str, offsets: object, indices: object, values: object, columns: int
+) -> LinearMap:
+    """Compressed rows. device -1: host memory."""
+
+def banded_map(
+    device: int,
+    dtype: str,
+    width: int,
+    values: object,
+    total: int,
+    offsets: object | None,
+    row_length: int | None,
+) -> LinearMap:
+    """2 width + 1 diagonals."""
+
+def block_map(device: int, dtype: str, size: int, values: object, rows: int) -> LinearMap:
+    """Blocks of size times size along the diagonal."""
+
+def normal_map(
+    device: int,
+    dtype: str,
+    offsets: object,
+    indices: object,
+    values: object,
+    offsets_t: object,
+    indices_t: object,
+    values_t: object,
+    damping: float,
+    between: object,
+) -> LinearMap:
+    """J^T J + damping, from J and its transpose; between holds J x."""
+
+def conjugate_gradient(
+    device: int,
+    b: object,
+    x: object,
+    r: object,
+    z: object,
+    p: object,
+    q: object,
+    matrix: object,
+    preconditioner: object | None,
+    offsets: object | None,
+    row_length: int | None,
+    rtol: object | None,
+    rtol_of_all: float,
+    atol: object | None,
+    atol_of_all: float,
+    maxiter: object | None,
+    maxiter_of_all: int,
+    replace_every: int,
+    iteration_limit: int,
+    check_every: int,
+    callback: object | None,
+    iterations: object,
+    status: object,
+    residual_norm: object,
+    true_residual_norm: object,
+    scratch: object | None,
+    threads: int,
+    stream: int,
+) -> None:
+    """Solves all systems; x holds the first guess and the solution."""
+
+def conjugate_gradient_scratch(total: int, rows: int, ragged: bool, on_device: bool) -> int:
+    """What conjugate_gradient takes as scratch."""
+
+def quantize_gradients(
+    gradients: _Floats, hessians: _Floats | None, grid: tuple[int, int] | None, threads: int
+) -> tuple[NDArray[np.uint8], tuple[int, int]]:
+    """(pairs of int32 as bytes, exponents of the grid's gradients and hessians)."""
+
+def histogram(
+    bins: NDArray[np.uint8] | NDArray[np.uint16],
+    gradients: NDArray[np.int32],
+    bin_count: int,
+    node_ids: NDArray[np.int32] | None,
+    nodes: int,
+    rows: NDArray[np.int64] | None,
+    threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.uint8]]:
+    """(sums of gradients, of hessians, counts: int32 as bytes), flat."""
+
+def best_splits(
+    gradients: NDArray[np.int64],
+    hessians: NDArray[np.int64],
+    counts: NDArray[np.int32],
+    grid: tuple[int, ...],
+    nodes: int,
+    features: int,
+    bin_count: int,
+    feature_rules: NDArray[np.uint8] | None,
+    feature_mask: NDArray[np.uint8] | None,
+    parent_outputs: NDArray[np.float64] | None,
+    output_bounds: NDArray[np.float64] | None,
+    node_numbers: NDArray[np.int64] | None,
+    rules: dict[str, Any],
+    top_k: int,
+    want_bins: bool,
+    threads: int,
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8] | None]:
+    """(records of splits, sets of left bins or None), as bytes."""
+
 class DefaultFloatEnvironment:
     """Within it this thread rounds to nearest and keeps subnormals."""
 
@@ -141,6 +276,55 @@ class DeviceProblem:
         stream: int,
     ) -> None:
         """Enqueues the gradient on the stream."""
+
+def device_quantize_gradients(
+    device: int,
+    gradients: object,
+    hessians: object | None,
+    given: object | None,
+    out: object,
+    grid: object,
+    stream: int,
+) -> None:
+    """As quantize_gradients, into the outputs."""
+
+def device_histogram(
+    device: int,
+    bins: object,
+    quantized: object,
+    bin_count: int,
+    node_ids: object | None,
+    nodes: int,
+    rows: object | None,
+    gradients: object,
+    hessians: object,
+    counts: object,
+    fault: object,
+    stream: int,
+) -> None:
+    """As histogram, into the outputs."""
+
+def device_best_splits(
+    device: int,
+    gradients: object,
+    hessians: object,
+    counts: object,
+    grid: object,
+    nodes: int,
+    features: int,
+    bin_count: int,
+    feature_rules: object | None,
+    feature_mask: object | None,
+    parent_outputs: object | None,
+    output_bounds: object | None,
+    node_numbers: object | None,
+    rules: dict[str, Any],
+    top_k: int,
+    out: object,
+    left_bins: object | None,
+    stream: int,
+) -> None:
+    """As best_splits, into the outputs."""
 
 class DeviceMemory:
     """A flat array in device memory; blank: of NaN, or of zeros where it holds uint8."""

@@ -25,36 +25,6 @@ std::string printed(double value) {
   return text;
 }
 
-Status check_rows(const Rows& rows) {
-  if (rows.count < 0) {
-    return fault(StatusCode::invalid_argument,
-                 "rows: the number of rows is negative: " + std::to_string(rows.count));
-  }
-  if (rows.offsets == nullptr) {
-    if (rows.length < 0) {
-      return fault(StatusCode::invalid_argument,
-                   "rows: the row length is negative: " + std::to_string(rows.length));
-    }
-    if (rows.length > 0 && rows.count > (std::int64_t{1} << 46) / rows.length) {
-      return fault(StatusCode::invalid_argument, "rows: more than 2^46 elements");
-    }
-    return {};
-  }
-  if (rows.offsets[0] != 0) {
-    return fault(StatusCode::bad_offsets,
-                 "offsets must start at 0: position 0 is " + std::to_string(rows.offsets[0]), -1, 0);
-  }
-  for (std::int64_t r = 0; r < rows.count; ++r) {
-    if (rows.offsets[r + 1] < rows.offsets[r]) {
-      return fault(StatusCode::bad_offsets,
-                   "offsets must not fall: position " + std::to_string(r + 1) + " is " +
-                       std::to_string(rows.offsets[r + 1]) + " after " + std::to_string(rows.offsets[r]),
-                   -1, r + 1);
-    }
-  }
-  return {};
-}
-
 Status check_ties(const IsotonicProblem& problem) {
   if (problem.tie_offsets == nullptr) return {};
   const std::int64_t* offsets = problem.tie_offsets;
@@ -87,6 +57,49 @@ Status check_ties(const IsotonicProblem& problem) {
 
 Status fault(StatusCode code, std::string message, std::int64_t row, std::int64_t position) {
   return {code, std::move(message), row, position};
+}
+
+Status check_rows(const Rows& rows) {
+  if (rows.count < 0) {
+    return fault(StatusCode::invalid_argument,
+                 "rows: the number of rows is negative: " + std::to_string(rows.count));
+  }
+  if (rows.offsets == nullptr) {
+    if (rows.length < 0) {
+      return fault(StatusCode::invalid_argument,
+                   "rows: the row length is negative: " + std::to_string(rows.length));
+    }
+    if (rows.length > 0 && rows.count > (std::int64_t{1} << 46) / rows.length) {
+      return fault(StatusCode::invalid_argument, "rows: more than 2^46 elements");
+    }
+    return {};
+  }
+  if (rows.offsets[0] != 0) {
+    return fault(StatusCode::bad_offsets,
+                 "offsets must start at 0: position 0 is " + std::to_string(rows.offsets[0]), -1, 0);
+  }
+  for (std::int64_t r = 0; r < rows.count; ++r) {
+    if (rows.offsets[r + 1] < rows.offsets[r]) {
+      return fault(StatusCode::bad_offsets,
+                   "offsets must not fall: position " + std::to_string(r + 1) + " is " +
+                       std::to_string(rows.offsets[r + 1]) + " after " + std::to_string(rows.offsets[r]),
+                   -1, r + 1);
+    }
+  }
+  return {};
+}
+
+Status check_device_rows(const Rows& rows) {
+  if (rows.offsets == nullptr || rows.count < 0) return check_rows({rows.count, rows.length, nullptr, -1});
+  if (rows.elements < 0) {
+    return fault(StatusCode::invalid_argument,
+                 "rows: offsets in device memory need the number of elements beside them");
+  }
+  if (rows.count == 0 && rows.elements > 0) {
+    return fault(StatusCode::bad_offsets,
+                 "offsets: no row, but " + std::to_string(rows.elements) + " elements");
+  }
+  return {};
 }
 
 Status check_problem(const IsotonicProblem& problem) {
@@ -122,18 +135,8 @@ Status check_executor(const Executor& executor) {
 
 Status check_device_problem(const IsotonicProblem& problem) {
   IsotonicProblem judged = problem;
-  if (problem.rows.offsets != nullptr) {
-    if (problem.rows.count < 0) return check_rows({problem.rows.count, 0, nullptr, -1});
-    if (problem.rows.elements < 0) {
-      return fault(StatusCode::invalid_argument,
-                   "rows: offsets in device memory need the number of elements beside them");
-    }
-    if (problem.rows.count == 0 && problem.rows.elements > 0) {
-      return fault(StatusCode::bad_offsets,
-                   "offsets: no row, but " + std::to_string(problem.rows.elements) + " elements");
-    }
-    judged.rows = Rows::single(problem.rows.elements);
-  }
+  if (Status status = check_device_rows(problem.rows); !status.ok()) return status;
+  if (problem.rows.offsets != nullptr) judged.rows = Rows::single(problem.rows.elements);
   judged.tie_offsets = nullptr;
   if (Status status = check_problem(judged); !status.ok()) return status;
   const std::int64_t total = problem.rows.total();

@@ -4,12 +4,18 @@
 #include "isofold/executor.hpp"
 #include "isofold/interpolation.hpp"
 #include "isofold/isotonic.hpp"
+#include "isofold/rows.hpp"
 #include "isofold/status.hpp"
 
 namespace isofold::api {
 
 [[nodiscard]] Status fault(StatusCode code, std::string message, std::int64_t row = -1,
                            std::int64_t position = -1);
+
+// How many rows there are, how long, and offsets that rise from 0.
+[[nodiscard]] Status check_rows(const Rows& rows);
+// The same for Backend::cuda, whose offsets the host cannot read.
+[[nodiscard]] Status check_device_rows(const Rows& rows);
 
 // Sizes, pointers, offsets, bounds: everything but the values and weights themselves.
 [[nodiscard]] Status check_problem(const IsotonicProblem& problem);

@@ -1,15 +1,14 @@
 // The public functions: check, choose the executor, word the outcome.
 #include "isofold/isofold.hpp"
 
-#include <new>
 #include <optional>
 #include <string>
 
 #include "api/checks.hpp"
+#include "api/guarded.hpp"
 #include "api/tie_order.hpp"
 #include "cpu/cpu.hpp"
 #include "cuda/cuda.hpp"
-#include "exact/floating_mode.hpp"
 #include "reference/reference.hpp"
 
 namespace isofold {
@@ -32,20 +31,9 @@ Status host_only(const Executor& executor, const char* what) {
   return api::fault(StatusCode::unsupported, std::string(what) + ": not on the CUDA executor");
 }
 
-// Runs `call` in the certificates' floating-point mode; exceptions end here.
-template <class Call>
-Status guarded(Call&& call) {
-  const FloatingMode mode;
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    return api::fault(StatusCode::out_of_memory, "out of memory");
-  }
-}
-
 Status interpolate_checked(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
                            std::int64_t count, MutableArray out, const Executor& executor) {
-  return guarded([&]() -> Status {
+  return api::guarded([&]() -> Status {
     if (Status status = host_only(executor, "interpolate"); !status.ok()) return status;
     if (Status status = api::check_executor(executor); !status.ok()) return status;
     if (Status status = api::check_curves(curves); !status.ok()) return status;
@@ -63,7 +51,7 @@ Status interpolate_checked(const Curves& curves, const std::int64_t* curve_of_po
 }  // namespace
 
 Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out, const Executor& executor) {
-  return guarded([&]() -> Status {
+  return api::guarded([&]() -> Status {
     if (Status status = api::check_executor(executor); !status.ok()) return status;
     const bool on_device = executor.backend == Backend::cuda;
     if (Status status = on_device ? api::check_device_problem(problem) : api::check_problem(problem);
@@ -88,7 +76,7 @@ Status isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& ou
 }
 
 Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
-  return guarded([&]() -> Status {
+  return api::guarded([&]() -> Status {
     if (Status status = api::check_device_problem(problem); !status.ok()) return status;
     return cuda::isotonic_regression_scratch(problem, bytes);
   });
@@ -96,7 +84,7 @@ Status isotonic_regression_scratch(const IsotonicProblem& problem, std::int64_t*
 
 Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
                          ConstArray gradient, const IsotonicGradient& out, const Executor& executor) {
-  return guarded([&]() -> Status {
+  return api::guarded([&]() -> Status {
     if (Status status = api::check_executor(executor); !status.ok()) return status;
     const bool on_device = executor.backend == Backend::cuda;
     if (Status status = on_device ? api::check_device_problem(problem) : api::check_problem(problem);
@@ -127,7 +115,7 @@ Status isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* blo
 }
 
 Status isotonic_gradient_scratch(const IsotonicProblem& problem, std::int64_t* bytes) {
-  return guarded([&]() -> Status {
+  return api::guarded([&]() -> Status {
     if (Status status = api::check_device_problem(problem); !status.ok()) return status;
     return cuda::isotonic_gradient_scratch(problem, bytes);
   });
@@ -135,7 +123,7 @@ Status isotonic_gradient_scratch(const IsotonicProblem& problem, std::int64_t* b
 
 Status block_weights(const IsotonicProblem& problem, const std::uint8_t* block_starts, double* out,
                      const Executor& executor) {
-  return guarded([&]() -> Status {
+  return api::guarded([&]() -> Status {
     if (Status status = host_only(executor, "block_weights"); !status.ok()) return status;
     if (Status status = api::check_executor(executor); !status.ok()) return status;
     if (Status status = api::check_problem(problem); !status.ok()) return status;

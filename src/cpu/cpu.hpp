@@ -8,6 +8,7 @@
 #include "isofold/interpolation.hpp"
 #include "isofold/isotonic.hpp"
 #include "isofold/projection.hpp"
+#include "isofold/segmented.hpp"
 
 namespace isofold::cpu {
 
@@ -24,5 +25,7 @@ Outcome projection_gradient(const ProjectionProblem& problem, const std::uint8_t
 // curve_of_point: null where there is one curve.
 Outcome interpolate(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
                     std::int64_t count, MutableArray out, const Executor& executor);
+Outcome segment_reductions(const SegmentReduction* reductions, std::int64_t count, const Rows& segments,
+                           const Executor& executor);
 
 }  // namespace isofold::cpu

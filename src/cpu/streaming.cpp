@@ -3,10 +3,9 @@
 #include "cpu/streaming.hpp"
 
 #include <cmath>
-#include <cstdlib>
 #include <limits>
-#include <string_view>
 
+#include "cpu/instruction_set.hpp"
 #include "cpu/vector_lanes.hpp"
 
 namespace isofold::cpu {
@@ -65,20 +64,11 @@ constexpr Kernels kKernels = ISOFOLD_KERNELS;
 #endif
 #endif
 
-// ISOFOLD_INSTRUCTIONS=plain or avx2 in the environment holds back wider registers, for tests and
-// comparisons.
 const Kernels& kernels() {
   static const Kernels& best = []() -> const Kernels& {
 #if defined(ISOFOLD_X86_KERNELS)
-    const char* wanted = std::getenv("ISOFOLD_INSTRUCTIONS");
-    const std::string_view limit = wanted != nullptr ? wanted : "";
-    if (limit == "plain") return plain::kKernels;
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl") &&
-        __builtin_cpu_supports("fma") && limit != "avx2") {
-      return avx512::kKernels;
-    }
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return avx2::kKernels;
+    if (instruction_set() == InstructionSet::avx512) return avx512::kKernels;
+    if (instruction_set() == InstructionSet::avx2) return avx2::kKernels;
 #endif
     return plain::kKernels;
   }();

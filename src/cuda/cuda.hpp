@@ -8,6 +8,7 @@
 #include "isofold/executor.hpp"
 #include "isofold/isotonic.hpp"
 #include "isofold/projection.hpp"
+#include "isofold/segmented.hpp"
 #include "isofold/status.hpp"
 
 namespace isofold::cuda {
@@ -30,5 +31,12 @@ namespace isofold::cuda {
                                          const Executor& executor);
 [[nodiscard]] Status projection_scratch(const ProjectionProblem& problem, std::int64_t* bytes);
 [[nodiscard]] Status projection_gradient_scratch(const ProjectionProblem& problem, std::int64_t* bytes);
+
+// prepared: the executor's scratch is that of an earlier call over the same segments, in the stream's order.
+[[nodiscard]] Status segment_reductions(const SegmentReduction* reductions, std::int64_t count,
+                                        const Rows& segments, const Executor& executor,
+                                        bool prepared = false);
+[[nodiscard]] Status segment_reductions_scratch(const Rows& segments, std::int64_t count,
+                                                std::int64_t* bytes);
 
 }  // namespace isofold::cuda

@@ -8,13 +8,21 @@
 namespace isofold::cuda {
 
 // From compute capability 9.0 on a kernel's blocks take their places while the kernel before still runs, and
-// wait here: the first thing that every kernel does, so that nothing is read before it is written and kernels
-// end in order.
-__device__ inline void begin_kernel() {
+// wait for its end: the first thing that every kernel does, so that nothing is read before it is written and
+// kernels end in order.
+__device__ inline void wait_for_kernel_before() {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ inline void let_next_kernel_start() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
+}
+__device__ inline void begin_kernel() {
+  wait_for_kernel_before();
+  let_next_kernel_start();
 }
 
 #if defined(__CUDACC__)

@@ -5,11 +5,13 @@
 
 #include "algorithm/outcome.hpp"
 #include "isofold/isotonic.hpp"
+#include "isofold/segmented.hpp"
 
 namespace isofold::reference {
 
 Outcome isotonic_regression(const IsotonicProblem& problem, const IsotonicFit& out);
 Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* block_starts,
                           ConstArray gradient, const IsotonicGradient& out);
+Outcome segment_reductions(const SegmentReduction* reductions, std::int64_t count, const Rows& segments);
 
 }  // namespace isofold::reference

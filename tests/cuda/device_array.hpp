@@ -64,7 +64,7 @@ class DeviceArray {
 
   static std::vector<T> margin() {
     std::vector<T> result(kMargin);
-    std::memset(result.data(), 0xff, kMargin * sizeof(T));
+    std::memset(static_cast<void*>(result.data()), 0xff, kMargin * sizeof(T));
     if constexpr (std::is_floating_point_v<T>) {
       for (std::size_t i = 0; i < result.size(); i += 2) result[i] = static_cast<T>(1e30);
     }

@@ -26,6 +26,7 @@
 #include "cuda/shapes.hpp"
 #include "cuda/stream_checks.hpp"
 #include "cuda/tie_checks.hpp"
+#include "cuda/tree_checks.hpp"
 #include "isofold/isofold.hpp"
 #include "support/case_file.hpp"
 #include "support/row_zoo.hpp"
@@ -368,9 +369,11 @@ int main(int argc, char** argv) {
   std::int64_t longest = 1000000;
   std::uint64_t seed = 1;
   bool fits = true;
+  bool isotonic = true;
   bool streams = true;
   bool ties = true;
   std::string huge;
+  std::int64_t trees = 1000;
   for (int i = 1; i + 1 < argc; i += 2) {
     const std::string option = argv[i];
     if (option == "--cases") cases = argv[i + 1];
@@ -380,6 +383,8 @@ int main(int argc, char** argv) {
     if (option == "--step") batches.step = std::max(1LL, std::atoll(argv[i + 1]));
     if (option == "--longest") longest = std::atoll(argv[i + 1]);
     if (option == "--huge") huge = argv[i + 1];
+    if (option == "--trees") trees = std::atoll(argv[i + 1]);
+    if (option == "--isotonic") isotonic = std::string(argv[i + 1]) == "1";
     if (option == "--fits") fits = std::string(argv[i + 1]) == "1";
     if (option == "--ties") ties = std::string(argv[i + 1]) == "1";
     if (option == "--streams") streams = std::string(argv[i + 1]) == "1";
@@ -392,7 +397,7 @@ int main(int argc, char** argv) {
     std::printf(wrong == 0 ? "PASS: huge rows\n" : "FAIL: %d of the huge rows\n", wrong);
     return wrong == 0 ? 0 : 1;
   }
-  if (fits) {
+  if (fits && isotonic) {
     if (!cases.empty()) run_cases(cases);
     run_refused();
     if (ties) failures += check_ties(batches, seed, streams);
@@ -400,10 +405,15 @@ int main(int argc, char** argv) {
     run_batches(batches, seed);
     run_long_rows(longest, only);
   }
-  failures += check_refused_gradients() + check_gradients_of_far_values() + check_hidden_ties(longest);
-  if (streams) failures += check_gradient_streams();
-  failures += check_gradient_batches(batches, seed) + check_gradients_of_long_rows(longest, seed);
-  if (huge == "1") failures += check_huge_rows();
+  if (isotonic) {
+    failures += check_refused_gradients() + check_gradients_of_far_values() + check_hidden_ties(longest);
+    if (streams) failures += check_gradient_streams();
+    failures += check_gradient_batches(batches, seed) + check_gradients_of_long_rows(longest, seed);
+    if (huge == "1") failures += check_huge_rows();
+  }
+  failures += check_random_trees({trees}, seed) + check_refused_gradients_of_trees() +
+              check_device_subtraction(seed) +
+              check_many_rows(std::min<std::int64_t>(longest, 300000), seed) + check_wide_bins(seed);
   std::printf(failures == 0 ? "PASS: GPU and CPU agree bit by bit\n" : "FAIL: %d disagreements\n", failures);
   return failures == 0 ? 0 : 1;
 }

@@ -90,6 +90,38 @@ class Reader {
   std::size_t place_ = 0;
 };
 
+DataType read_type(Reader& reader) {
+  const std::string type = reader.string();
+  if (type != "float32" && type != "float64") reader.fail("unknown dtype " + type);
+  return type == "float32" ? DataType::float32 : DataType::float64;
+}
+
+DotCase read_dot_case(Reader& reader) {
+  DotCase c;
+  reader.expect('{');
+  do {
+    const std::string key = reader.string();
+    reader.expect(':');
+    if (key == "name") {
+      c.name = reader.string();
+    } else if (key == "dtype") {
+      c.type = read_type(reader);
+    } else if (key == "a") {
+      c.a = reader.array(&Reader::hex_float);
+    } else if (key == "b") {
+      c.b = reader.array(&Reader::hex_float);
+    } else if (key == "offsets") {
+      c.offsets = reader.array(&Reader::integer);
+    } else if (key == "dot") {
+      c.dot = reader.array(&Reader::hex_float);
+    } else {
+      reader.fail("unknown key " + key);
+    }
+  } while (reader.accept(','));
+  reader.expect('}');
+  return c;
+}
+
 IsotonicCase read_case(Reader& reader) {
   IsotonicCase c;
   reader.expect('{');
@@ -99,9 +131,7 @@ IsotonicCase read_case(Reader& reader) {
     if (key == "name") {
       c.name = reader.string();
     } else if (key == "dtype") {
-      const std::string type = reader.string();
-      if (type != "float32" && type != "float64") reader.fail("unknown dtype " + type);
-      c.type = type == "float32" ? DataType::float32 : DataType::float64;
+      c.type = read_type(reader);
     } else if (key == "increasing") {
       c.increasing = reader.boolean();
     } else if (key == "y") {
@@ -120,22 +150,27 @@ IsotonicCase read_case(Reader& reader) {
   return c;
 }
 
-}  // namespace
-
-std::vector<IsotonicCase> read_isotonic_cases(const std::string& path) {
+template <class Case>
+std::vector<Case> read_cases(const std::string& path, Case (*read)(Reader&)) {
   std::ifstream file(path);
   if (!file) throw std::runtime_error("cannot open " + path);
   std::stringstream text;
   text << file.rdbuf();
   Reader reader(text.str());
-  std::vector<IsotonicCase> cases;
+  std::vector<Case> cases;
   reader.expect('[');
   do {
-    cases.push_back(read_case(reader));
+    cases.push_back(read(reader));
   } while (reader.accept(','));
   reader.expect(']');
   if (!reader.at_end()) reader.fail("text after the array");
   return cases;
 }
+
+}  // namespace
+
+std::vector<IsotonicCase> read_isotonic_cases(const std::string& path) { return read_cases(path, read_case); }
+
+std::vector<DotCase> read_dot_cases(const std::string& path) { return read_cases(path, read_dot_case); }
 
 }  // namespace isofold_test

@@ -20,7 +20,17 @@ struct IsotonicCase {
   std::vector<std::int64_t> block_starts;
 };
 
-// Throws std::runtime_error.
+struct DotCase {
+  std::string name;
+  DataType type = DataType::none;
+  std::vector<double> a;
+  std::vector<double> b;
+  std::vector<std::int64_t> offsets;
+  std::vector<double> dot;
+};
+
+// Both throw std::runtime_error.
+[[nodiscard]] std::vector<DotCase> read_dot_cases(const std::string& path);
 [[nodiscard]] std::vector<IsotonicCase> read_isotonic_cases(const std::string& path);
 
 }  // namespace isofold_test

@@ -1,11 +1,12 @@
 """Calibration: turn a model's scores into rates that can be believed, and measure how far they can.
 
 `Calibrator` is an isotonic curve, or one for each segment, with a file form; `brier_score`, `log_loss`,
-`expected_calibration_error` and `brier_decomposition` say how well predictions fit; `PlattScaling` and
-`downsampling_correction` are the usual alternatives. Metrics take the truth first, then the prediction, and
-give the same bits for every order of the rows.
+`expected_calibration_error` and `brier_decomposition` say how well predictions fit, and `audit` names the
+segments where they do not; `PlattScaling` and `downsampling_correction` are the usual alternatives. Metrics
+take the truth first, then the prediction, and give the same bits for every order of the rows.
 """
 
+from isofold.calibration._audit import Audit, AuditSegment, audit
 from isofold.calibration.calibrator import Calibrator, Fallback
 from isofold.calibration.corp import (
     BrierDecomposition,
@@ -21,6 +22,8 @@ from isofold.calibration.reliability import ReliabilityTable, expected_calibrati
 from isofold.calibration.segment_curves import Counts, Segment, SegmentColumn
 
 __all__ = [
+    "Audit",
+    "AuditSegment",
     "BrierDecomposition",
     "Calibrator",
     "Counts",
@@ -32,6 +35,7 @@ __all__ = [
     "ReliabilityTable",
     "Segment",
     "SegmentColumn",
+    "audit",
     "brier_decomposition",
     "brier_score",
     "downsampling_correction",

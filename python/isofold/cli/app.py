@@ -10,6 +10,7 @@ import typer
 import isofold
 from isofold.calibration.calibrator import DEFAULT_MIN_ROWS
 from isofold.cli.apply import apply
+from isofold.cli.audit import register as register_audit
 from isofold.cli.calibrate import calibrate
 from isofold.cli.errors import reported
 from isofold.cli.report_command import register as register_report
@@ -211,3 +212,4 @@ def _apply(
 
 
 register_report(app)
+register_audit(app)

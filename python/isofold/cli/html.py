@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from isofold.calibration import Audit
 from isofold.calibration._segment_keys import KeyColumn
 from isofold.cli.columns import Floats
 from isofold.cli.errors import CommandError, faults_of_file
@@ -35,6 +36,7 @@ class ReportWriter:
         title: str,
         notes: Sequence[str] = (),
         served_by: KeyColumn | None = None,
+        audit: Audit | None = None,
     ) -> None:
         """The report on rows with outcomes. Raises CommandError."""
         with faults_of_file(self._path, "cannot be written"):
@@ -48,4 +50,5 @@ class ReportWriter:
                 served_by=served_by,
                 title=title,
                 notes=notes,
+                audit=audit,
             )

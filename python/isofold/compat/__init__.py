@@ -1,12 +1,12 @@
-"""Functions with other packages' names, arguments and results: ``isofold.compat.scipy``, ``.torchsort`` and
-``.torchisotonic``."""
+"""Functions with other packages' names, arguments and results: ``isofold.compat.scipy``, ``.torchsort``,
+``.torchisotonic`` and ``.warp``."""
 
 from __future__ import annotations
 
 import importlib
 from typing import Any
 
-_SUBMODULES = frozenset({"scipy", "torchisotonic", "torchsort"})
+_SUBMODULES = frozenset({"scipy", "torchisotonic", "torchsort", "warp"})
 
 
 def __getattr__(name: str) -> Any:

@@ -32,10 +32,6 @@ def _observed() -> bool:
     )
 
 
-def is_plain(tensor: Any) -> bool:
-    return type(tensor) in _PLAIN
-
-
 def is_direct(tensor: Any, other: Any = None) -> bool:
     """Whether a call, or the backward pass of one, concerns nothing but the values of plain tensors and
     autograd's first derivative, so that the shortest way will do: one native call, in a `Node` where a
@@ -111,17 +107,31 @@ class Operator:
         self.forward = rules.forward
         self.eager = _at_once(rules)
 
-    def __call__(self, *arguments: Any) -> Any:
+    def plain(self, *arguments: Any) -> bool:
+        """Whether nothing watches: no tracing, no derivative."""
+        tensors = self._untraced(arguments)
+        return tensors is not None and not _differentiated(tensors)
+
+    def _untraced(self, arguments: tuple[Any, ...]) -> list[Tensor] | None:
+        """The tensors; None where a compiler or torch.func must see them."""
         if _observed():
-            return self.traced(*arguments)
+            return None
         tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
-        if not all(is_plain(tensor) for tensor in tensors):
+        return tensors if all(type(t) in _PLAIN for t in tensors) else None
+
+    def __call__(self, *arguments: Any) -> Any:
+        tensors = self._untraced(arguments)
+        if tensors is None:
             return self.traced(*arguments)
-        if forward_ad._current_level >= 0 or (
-            torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
-        ):
+        if _differentiated(tensors):
             return self.eager.apply(*arguments)
         return self.forward(*arguments)
+
+
+def _differentiated(tensors: list[Tensor]) -> bool:
+    return forward_ad._current_level >= 0 or (
+        torch.is_grad_enabled() and any(tensor.requires_grad for tensor in tensors)
+    )
 
 
 # ---- vmap: batches of flat rows are more flat rows ----

@@ -71,7 +71,7 @@ def as_bounds(y_min: float | None, y_max: float | None) -> tuple[float, float]:
     return lower, upper
 
 
-def _as_offsets(offsets: Any, values: Tensor, name: str) -> Tensor:
+def as_offsets(offsets: Any, values: Tensor, name: str) -> Tensor:
     """Their values are looked at where the rows are solved."""
     if not isinstance(offsets, Tensor):
         offsets = torch.as_tensor(offsets)
@@ -98,7 +98,7 @@ def _as_weights(weights: Tensor | float, values: Tensor) -> Tensor:
         ) from None
 
 
-def _axis(dim: int, dimensions: int, name: str) -> int:
+def axis_of(dim: int, dimensions: int, name: str) -> int:
     if not -dimensions <= dim < dimensions:
         raise IndexError(f"dim {dim} is out of range for {name} of {dimensions} dimensions")
     return dim % dimensions
@@ -120,7 +120,7 @@ def as_rows(
         raise ValueError(f"{name} must have at least one dimension")
     if not isinstance(increasing, bool):
         raise TypeError(f"increasing must be True or False, not {increasing!r}")
-    dim = _axis(dim, values.dim(), name)
+    dim = axis_of(dim, values.dim(), name)
     lower, upper = as_bounds(y_min, y_max)
     nested = None
     if values.is_nested:
@@ -129,7 +129,7 @@ def as_rows(
         nested = values
         values, weights, dim, offsets = _jagged.unwrapped(values, weights, dim)
     elif offsets is not None:
-        offsets = _as_offsets(offsets, values, name)
+        offsets = as_offsets(offsets, values, name)
     spread = None if weights is None else _as_weights(weights, values)
     if dim != values.dim() - 1:
         values = values.movedim(dim, -1)

@@ -35,4 +35,10 @@ Status projection_scratch(const ProjectionProblem&, std::int64_t*) { return abse
 
 Status projection_gradient_scratch(const ProjectionProblem&, std::int64_t*) { return absent(); }
 
+Status segment_reductions(const SegmentReduction*, std::int64_t, const Rows&, const Executor&, bool) {
+  return absent();
+}
+
+Status segment_reductions_scratch(const Rows&, std::int64_t, std::int64_t*) { return absent(); }
+
 }  // namespace isofold::cuda

@@ -25,7 +25,7 @@ import pytest
 EXAMPLE = Path(__file__).parents[3] / "examples" / "flights"
 SAMPLE = Path(__file__).parent / "data" / "flights_sample.csv"
 # The picture needs matplotlib, which is the demo's and not a test's.
-MODULES = ("flight_data", "delay_model", "comparison", "segments")
+MODULES = ("flight_data", "delay_model", "comparison", "segments", "audit_flights")
 
 
 @pytest.fixture(scope="module")
@@ -182,3 +182,31 @@ def test_segments_are_counted_and_the_worst_comes_first(example: dict[str, Modul
     assert results[2].ratios == (0.5, 1.0)
     assert results[0].deviations == 0.75 / np.sqrt(0.25 + 0.1875)
     assert results[2].deviations == 0
+
+
+def test_the_audit_prints_its_segments(
+    example: dict[str, ModuleType], flights: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    console = pytest.importorskip("rich.console")
+    audit_flights, part = example["audit_flights"], example["comparison"].Part
+    rates = np.where(flights.table["carrier"].to_numpy(zero_copy_only=False) == "EV", 0.1, 0.3)
+    table = flights.table.append_column("late", pyarrow.array(flights.late))
+    path = tmp_path / "calibrated.parquet"
+    parquet.write_table(table.append_column("calibrated", pyarrow.array(rates)), path)
+    columns = {name: np.asarray(flights.table[name].to_pylist()) for name in audit_flights.FEATURES}
+    rows = np.arange(len(flights.late)) % 2 == 0
+    parts = [part(rates[side], flights.late[side], flights.day_of_year[side]) for side in (rows, ~rows)]
+    shown = io.StringIO()
+    found = audit_flights.audit_one_curve(
+        console.Console(file=shown, width=200),
+        parts[0],
+        parts[1],
+        tuple({name: column[side] for name, column in columns.items()} for side in (rows, ~rows)),
+        (rates[rows], rates[~rows]),
+        path,
+    )
+    assert found.overall.rows == np.count_nonzero(~rows)
+    assert all(segment.name in shown.getvalue() for segment in found.segments)
+    assert "all rows" in capsys.readouterr().out

@@ -38,11 +38,11 @@ def test_shell_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
         scores = random.random(3000)
         lines = [f"{s:.3f},{random.random() < s},{'NS'[int(s * 1e6) % 2]}" for s in scores.tolist()]
         Path(f"{name}.csv").write_text("\n".join(["your_score,is_fraud,region", *lines]) + "\n")
-    commands = [shlex.split(line, comments=True) for line in SHELL[0].splitlines()]
-    assert [command[1] for command in commands] == ["calibrate", "report", "apply"]
+    commands = [shlex.split(line, comments=True) for block in SHELL[:2] for line in block.splitlines()]
+    assert [command[1] for command in commands] == ["calibrate", "report", "apply", "audit"]
     for command in commands:
         result = testing.CliRunner().invoke(app, command[1:])
         assert (result.exit_code, result.stderr) == (0, "")
     assert Path("calibrated.csv").read_text().startswith("your_score,is_fraud,region,calibrated\n")
-    written = {"curves.json", "fit.html", "later.html", "calibrated.csv"}
+    written = {"curves.json", "fit.html", "later.html", "calibrated.csv", "audit.html"}
     assert {path.name for path in tmp_path.iterdir()} == {"history.csv", "later.csv", "today.csv", *written}

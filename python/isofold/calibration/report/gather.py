@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from isofold._arrays import thread_count
+from isofold.calibration._audit import Audit
 from isofold.calibration._inputs import Observations, as_column, collect, collect_kept
 from isofold.calibration._segment_keys import KeyColumn, encode
 from isofold.calibration._sums import exact_sum, scaled_weights, weighted_mean, weighted_values
@@ -85,6 +86,7 @@ def report_data(
     served_by: Any = None,
     title: str = "Calibration report",
     drift: Drift | None = None,
+    audit: Audit | None = None,
     notes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> dict[str, Any]:
@@ -111,6 +113,8 @@ def report_data(
     title : str
     drift : mapping of mappings, optional
         {row: {column: number}}, for a table of results on data from another time.
+    audit : Audit, optional
+        What `isofold.calibration.audit` found, of these rows or others.
     notes : sequence of str, optional
         Paragraphs to show.
     threads : int, optional
@@ -120,9 +124,9 @@ def report_data(
     dict
         Of numbers, strings, lists and dicts: "rows", "weight", "positives", "observed_rate", "metrics"
         (before, after), "diagrams" (before, after), "axes", "distribution", "segments" (columns as lists,
-        the worst of at most 10,000 first), "drift". A ratio without observed positives is inf, 1 if nothing
-        was predicted either. Each metric is what the function of that name in `isofold.calibration` returns.
-        The same bits for every order of the rows. O(n log n).
+        the worst of at most 10,000 first), "drift", "audit". A ratio without observed positives is inf, 1 if
+        nothing was predicted either. Each metric is what the function of that name in
+        `isofold.calibration` returns. The same bits for every order of the rows. O(n log n).
 
     Raises
     ------
@@ -199,4 +203,5 @@ def report_data(
         "distribution": distribution,
         "segments": table,
         "drift": _drift_rows(drift),
+        "audit": None if audit is None else audit.as_dict(),
     }

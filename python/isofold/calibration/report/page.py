@@ -10,11 +10,13 @@ import os
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from isofold.calibration._atomic_file import atomic_writer
+from isofold.calibration._audit import Audit
 from isofold.calibration.report.gather import Drift, report_data
 
 SHOWN_SEGMENTS = 500
@@ -214,6 +216,29 @@ def _drift_section(data: dict[str, Any]) -> str:
     return f"<section id=drift><h2>Drift</h2>{table}</section>"
 
 
+def _audit_section(data: dict[str, Any]) -> str:
+    audit = data["audit"]
+    if audit is None:
+        return ""
+    rows: list[tuple[list[str], list[float | None]]] = []
+    for segment in (audit["overall"], *audit["segments"]):
+        mark = " *" if segment["significant"] else ""
+        fields = ("z", "predicted_over_observed", "rows", "positives", "p_value", "search_z")
+        rows.append(([_text(segment["name"]) + mark], [segment[field] for field in fields]))
+    header = ["segment", "z", "predicted / observed", "rows", "positives", "p value", "z where found"]
+    count = len(audit["segments"])
+    caption = f"{count:,} segment{'' if count == 1 else 's'} by {_text(', '.join(audit['features']))}"
+    alone = NormalDist().inv_cdf(1 - audit["level"] / 2)
+    notes = (
+        "Found on some rows, measured on others. z: observed less predicted positives, in the standard "
+        "deviations that chance gives if the predictions are right and rows independent. *: |z| above "
+        f"{audit['z_threshold']:.2f}, which right predictions exceed in any of {count:,} segments with a "
+        f"probability of at most {audit['level']:.3g} (above {alone:.2f} for all rows)."
+    )
+    table = _table(caption, header, rows, attributes=" id=audit")
+    return f"<section><h2>Audit</h2>{table}<p class=note>{notes}</p></section>"
+
+
 def render(data: dict[str, Any]) -> str:
     """The page as text."""
     folder = Path(__file__).parent
@@ -246,6 +271,7 @@ def render(data: dict[str, Any]) -> str:
 <main>
 {_metrics_section(data)}
 {_drift_section(data)}
+{_audit_section(data)}
 {_diagrams_section(data)}
 {_segments_section(data)}
 </main>
@@ -270,10 +296,12 @@ def write_report(
     served_by: Any = None,
     title: str = "Calibration report",
     drift: Drift | None = None,
+    audit: Audit | None = None,
     notes: Sequence[str] | None = None,
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Write one HTML file that opens offline: metrics, reliability diagrams, scores, segments, drift.
+    """Write one HTML file that opens offline: metrics, reliability diagrams, scores, segments, drift,
+    audit.
 
     Parameters other than `path`, complexity and errors are those of `report_data`. The numbers stand in the
     file's element "isofold-report-data" as JSON as well, every digit of them, infinity as null. The page asks
@@ -304,6 +332,7 @@ def write_report(
         served_by=served_by,
         title=title,
         drift=drift,
+        audit=audit,
         notes=notes,
         threads=threads,
     )
