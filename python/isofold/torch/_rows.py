@@ -50,7 +50,12 @@ def as_float(tensor: Any, name: str) -> Tensor:
 
 def is_solved(tensor: Tensor) -> bool:
     """Whether the last dimension of a tensor can be solved as it is."""
-    return tensor.is_floating_point() and tensor.dim() > 0 and tensor.layout == torch.strided
+    return (
+        tensor.is_floating_point()
+        and tensor.dim() > 0
+        and tensor.layout == torch.strided
+        and not tensor.is_nested
+    )
 
 
 def _bound(bound: float | None, name: str, default: float) -> float:
