@@ -32,17 +32,12 @@ def _observed() -> bool:
     )
 
 
-def is_direct(tensor: Any, other: Any = None) -> bool:
+def is_direct(tensor: Any) -> bool:
     """Whether a call, or the backward pass of one, concerns nothing but the values of plain tensors and
     autograd's first derivative, so that the shortest way will do: one native call, in a `Node` where a
     gradient is wanted. That is what autograd.Function is made of, without its looks at torch.func in every
-    call. `other`, where there is one, must be of the same shape."""
-    return (
-        not _observed()
-        and forward_ad._current_level < 0
-        and type(tensor) in _PLAIN
-        and (other is None or (type(other) in _PLAIN and other.shape == tensor.shape))
-    )
+    call."""
+    return not _observed() and forward_ad._current_level < 0 and type(tensor) in _PLAIN
 
 
 def _at_once(rules: Any) -> Any:

@@ -258,13 +258,17 @@ class _FitNode(Node):
         return for_values.view(shape), for_weights.view(shape) if want_weights else None, None
 
 
+def _is_beside(weights: Any, values: Any) -> bool:
+    return is_solved(weights) and weights.shape == values.shape and weights.device == values.device
+
+
 def _is_short(values: Any, weights: Any, dim: int, offsets: Any) -> bool:
     return (
-        is_direct(values, weights)
+        is_direct(values)
         and dim == -1
         and offsets is None
         and is_solved(values)
-        and (weights is None or (is_solved(weights) and weights.device == values.device))
+        and (weights is None or (is_direct(weights) and _is_beside(weights, values)))
     )
 
 
