@@ -63,9 +63,7 @@ bool fit_row(nb::handle y, bool increasing, nb::handle fit, nb::handle block_sta
     status = isotonic_regression(
         problem, {MutableArray{fitted->data, type}, static_cast<std::uint8_t*>(starts->data)}, executor);
   }
-  if (status.code == StatusCode::not_finite) return false;
-  check(status);
-  return true;
+  return check_data(status);
 }
 
 }  // namespace

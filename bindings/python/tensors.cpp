@@ -1,6 +1,6 @@
 // Tensors as they are, of a library with DLPack's exchange table: no capsule, no flattening, no stream looked
-// up in Python. What is not served here in one glance (another layout, dtype or device) is answered with
-// False, and the Python side brings it to a form that is.
+// up in Python. What is not served here in one glance (another layout, dtype or device, a row that cannot be
+// fitted, no memory) is answered with False, and the Python side goes a longer way, with errors in its words.
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -89,11 +89,9 @@ class TensorLibrary {
     out.fit = fitted.output();
     if (!block_starts.is_none() && !call.flags(block_starts, out.block_starts)) return false;
     if (!call.ready(data_type(fitted.tensor.type))) return false;
-    Scratch scratch(*this);
-    scratch.allocate(call,
-                     [&](std::int64_t* bytes) { return isotonic_regression_scratch(call.problem, bytes); });
-    run(call, [&] { return isotonic_regression(call.problem, out, call.executor); });
-    return true;
+    return run(
+        call, [&](std::int64_t* bytes) { return isotonic_regression_scratch(call.problem, bytes); },
+        [&] { return isotonic_regression(call.problem, out, call.executor); });
   }
 
   [[nodiscard]] bool gradient(nb::handle values, nb::handle weights, nb::handle offsets,
@@ -117,8 +115,9 @@ class TensorLibrary {
       out.weights = of_weights.output();
       if (!call.ready(out.weights.type)) return false;
     }
-    run(call, [&] { return isotonic_gradient(call.problem, starts, given.array(), out, call.executor); });
-    return true;
+    return run(
+        call, [&](std::int64_t* bytes) { return isotonic_gradient_scratch(call.problem, bytes); },
+        [&] { return isotonic_gradient(call.problem, starts, given.array(), out, call.executor); });
   }
 
   // Soft operators of sorted rows of the last dimension; kind: rank, sort or topk.
@@ -132,11 +131,9 @@ class TensorLibrary {
         !call.flags(block_starts, starts) || !call.ready(found.array().type)) {
       return false;
     }
-    Scratch scratch(*this);
-    scratch.allocate(call, [&](std::int64_t* bytes) { return projection_scratch(problem, bytes); });
-    run(call,
+    return run(
+        call, [&](std::int64_t* bytes) { return projection_scratch(problem, bytes); },
         [&] { return projection(problem, call.problem.values, found.output(), starts, call.executor); });
-    return true;
   }
 
   [[nodiscard]] bool project_gradient(nb::handle result, nb::handle order, const std::string& kind,
@@ -151,13 +148,12 @@ class TensorLibrary {
         !call.of_type(out, found) || !call.flags(block_starts, starts) || !call.ready(given.array().type)) {
       return false;
     }
-    Scratch scratch(*this);
-    scratch.allocate(call, [&](std::int64_t* bytes) { return projection_gradient_scratch(problem, bytes); });
-    run(call, [&] {
-      return projection_gradient(problem, starts, call.problem.values, given.array(), found.output(),
-                                 call.executor);
-    });
-    return true;
+    return run(
+        call, [&](std::int64_t* bytes) { return projection_gradient_scratch(problem, bytes); },
+        [&] {
+          return projection_gradient(problem, starts, call.problem.values, given.array(), found.output(),
+                                     call.executor);
+        });
   }
 
  private:
@@ -317,29 +313,21 @@ class TensorLibrary {
       if (memory_ != nullptr && memory_->deleter != nullptr) memory_->deleter(memory_);
     }
 
-    // On a device: as many bytes as `ask` says.
-    template <class Ask>
-    void allocate(Call& call, Ask ask) {
-      if (!call.on_device()) return;
-      std::int64_t bytes = 0;
-      {
-        const CurrentDevice current(call.device.id);
-        check(ask(&bytes));
-      }
-      if (bytes == 0) return;
+    // False where the library has none.
+    [[nodiscard]] bool allocate(Call& call, std::int64_t bytes) {
+      if (bytes == 0) return true;
       std::int64_t stride = 1;
       dlpack::Tensor prototype{nullptr, call.device, 1, {1, 8, 1}, &bytes, &stride, 0};
-      const auto tell = [](void* text, const char*, const char* message) {
-        *static_cast<std::string*>(text) = message;
-      };
-      std::string fault = "no scratch memory";
-      if (library_.table_->allocate(&prototype, &memory_, &fault, tell) != 0) {
+      // The longer way asks the library in Python, which raises an error of its own.
+      const auto ignore = [](void*, const char*, const char*) {};
+      if (library_.table_->allocate(&prototype, &memory_, nullptr, ignore) != 0) {
         memory_ = nullptr;
         PyErr_Clear();
-        throw std::runtime_error(fault);
+        return false;
       }
       call.executor.scratch = static_cast<unsigned char*>(memory_->tensor.data) + memory_->tensor.byte_offset;
       call.executor.scratch_bytes = bytes;
+      return true;
     }
 
    private:
@@ -347,13 +335,23 @@ class TensorLibrary {
     dlpack::ManagedTensor* memory_ = nullptr;
   };
 
-  template <class Work>
-  static void run(const Call& call, Work work) {
-    if (!call.on_device()) return call_without_gil(work);
-    call_without_gil([&] {
-      const CurrentDevice current(call.device.id);
-      return work();
-    });
+  // `work`, which takes as much scratch memory of a device as `ask` says.
+  template <class Ask, class Work>
+  [[nodiscard]] bool run(Call& call, Ask ask, Work work) const {
+    std::optional<CurrentDevice> current;
+    Scratch scratch(*this);
+    if (call.on_device()) {
+      current.emplace(call.device.id);
+      std::int64_t bytes = 0;
+      check(ask(&bytes));
+      if (!scratch.allocate(call, bytes)) return false;
+    }
+    Status status;
+    {
+      const nb::gil_scoped_release release;
+      status = work();
+    }
+    return check_data(status);
   }
 
   const dlpack::ExchangeTable* table_;
@@ -365,7 +363,7 @@ void bind_tensors(nb::module_& module) {
   using namespace nb::literals;
   nb::class_<TensorLibrary>(module, "TensorLibrary",
                             "A library's tensors, by its type's __dlpack_c_exchange_api__. Methods write to "
-                            "tensors given for it, and answer False where they have not.")
+                            "tensors given for it; where they answer False, what those hold is void.")
       .def(nb::init<const nb::object&>(), "table"_a)
       .def("fit", &TensorLibrary::fit, "values"_a, "weights"_a.none(), "offsets"_a.none(),
            "row_length"_a.none(), "increasing"_a, "lower"_a, "upper"_a, "fit"_a, "block_starts"_a.none())

@@ -334,8 +334,8 @@ class DeviceMemory:
     def __dlpack_device__(self) -> tuple[int, int]: ...
 
 class TensorLibrary:
-    """A library's tensors, by its type's __dlpack_c_exchange_api__. Methods write to tensors given for it,
-    and answer False where they have not."""
+    """A library's tensors, by its type's __dlpack_c_exchange_api__. Methods write to tensors given for it;
+    where they answer False, what those hold is void."""
 
     def __init__(self, table: object) -> None: ...
     def fit(

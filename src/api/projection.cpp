@@ -2,13 +2,11 @@
 #include "isofold/projection.hpp"
 
 #include <cmath>
-#include <new>
-#include <string>
 
 #include "api/checks.hpp"
+#include "api/guarded.hpp"
 #include "cpu/cpu.hpp"
 #include "cuda/cuda.hpp"
-#include "exact/floating_mode.hpp"
 
 namespace isofold {
 namespace {
@@ -30,9 +28,8 @@ Status check_problem(const ProjectionProblem& problem) {
 bool missing(const void* data, DataType type, DataType wanted) { return data == nullptr || type != wanted; }
 
 template <class Call>
-Status guarded(const ProjectionProblem& problem, const std::uint8_t* block_starts, MutableArray out,
+Status checked(const ProjectionProblem& problem, const std::uint8_t* block_starts, MutableArray out,
                const Executor& executor, Call&& call) {
-  const FloatingMode mode;
   if (Status status = check_problem(problem); !status.ok()) return status;
   if (Status status = api::check_executor(executor); !status.ok()) return status;
   if (executor.backend == Backend::reference) {
@@ -45,11 +42,7 @@ Status guarded(const ProjectionProblem& problem, const std::uint8_t* block_start
   if (out.type != DataType::float32 && out.type != DataType::float64) {
     return refused("out must be float32 or float64");
   }
-  try {
-    return call();
-  } catch (const std::bad_alloc&) {
-    return api::fault(StatusCode::out_of_memory, "out of memory");
-  }
+  return api::guarded(call);
 }
 
 Status worded(Outcome outcome) {
@@ -68,7 +61,7 @@ Status worded(Outcome outcome) {
 
 Status projection(const ProjectionProblem& problem, ConstArray sorted, MutableArray out,
                   std::uint8_t* block_starts, const Executor& executor) {
-  return guarded(problem, block_starts, out, executor, [&]() -> Status {
+  return checked(problem, block_starts, out, executor, [&]() -> Status {
     if (missing(sorted.data, sorted.type, out.type)) return refused("sorted: none of the type of out");
     if (executor.backend == Backend::cuda) {
       return cuda::projection(problem, sorted, out, block_starts, executor);
@@ -80,7 +73,7 @@ Status projection(const ProjectionProblem& problem, ConstArray sorted, MutableAr
 Status projection_gradient(const ProjectionProblem& problem, const std::uint8_t* block_starts,
                            ConstArray result, ConstArray gradient, MutableArray out,
                            const Executor& executor) {
-  return guarded(problem, block_starts, out, executor, [&]() -> Status {
+  return checked(problem, block_starts, out, executor, [&]() -> Status {
     if (missing(result.data, result.type, out.type) || missing(gradient.data, gradient.type, out.type)) {
       return refused("result or gradient: none of the type of out");
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import math
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +14,7 @@ import torch
 from tensors import draw, leaves, positive, same
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
+from torch.utils.checkpoint import checkpoint
 
 from isofold import _native
 from isofold.torch import _operators, _solve, isotonic_regression, soft_rank, soft_sort, soft_topk
@@ -127,6 +129,62 @@ def test_derivatives(name: str) -> None:
     torch.testing.assert_close(moved, torch.autograd.grad(result, x, tangent)[0])
 
 
+@EVERY_FUNCTION
+def test_batches_of_gradients(name: str) -> None:
+    (x,) = leaves(draw(3, 6))
+    incoming = draw(4, 3, 6, seed=1)
+    result = FUNCTIONS[name](x)
+    (together,) = torch.autograd.grad(result, x, incoming, is_grads_batched=True, retain_graph=True)
+    alone = [torch.autograd.grad(result, x, g, retain_graph=True)[0] for g in incoming]
+    assert torch.equal(together, torch.stack(alone))
+
+
+@EVERY_FUNCTION
+def test_gradients_that_are_not_finite(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    (x,) = leaves(draw(4, 9))
+    incoming = draw(4, 9, seed=5)
+    incoming[1, 2], incoming[2, 0] = math.nan, math.inf
+    (direct,) = torch.autograd.grad(FUNCTIONS[name](x), x, incoming)
+    monkeypatch.setattr(_operators, "_observed", lambda: True)
+    (by_operator,) = torch.autograd.grad(FUNCTIONS[name](x), x, incoming)
+    assert same(direct, by_operator)
+    assert direct.isnan().any(1).tolist() == [False, True, True, False]
+
+
+@EVERY_FUNCTION
+def test_what_else_looks_at_a_graph(name: str) -> None:
+    function = FUNCTIONS[name]
+    (x,) = leaves(draw(3, 6))
+    expected, gradient = found(function, x)
+    with torch.inference_mode():
+        assert torch.equal(function(x), expected)
+        assert function(x).is_inference()
+    with torch.no_grad():
+        assert not function(x).requires_grad
+    with torch.autograd.graph.save_on_cpu():
+        assert torch.equal(found(function, x)[1], gradient)
+    assert torch.equal(found(lambda y: checkpoint(function, y, use_reentrant=False), x)[1], gradient)
+    torch.compiler.reset()
+    compiler = torch.compile(backend="eager")
+    with torch._dynamo.compiled_autograd._enable(compiler):
+        assert torch.equal(found(function, x)[1], gradient)
+
+
+def test_a_handlers_error_is_not_taken_for_the_librarys() -> None:
+    def handle(*_: object) -> None:
+        raise ValueError("of the handler")
+
+    x = draw(1 << 23)
+    before = signal.signal(signal.SIGALRM, handle)
+    try:
+        with pytest.raises(ValueError, match="of the handler"):
+            signal.setitimer(signal.ITIMER_REAL, 0.02)
+            isotonic_regression(x)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 def test_weights() -> None:
     for dtype in (torch.float16, torch.float32, torch.float64):
         y, w = leaves(draw(3, 6), positive(3, 6).to(dtype))
@@ -208,10 +266,10 @@ def test_what_is_not_served_is_left_alone() -> None:
         {"fit": torch.empty(5, dtype=torch.float64)},
         {"fit": torch.empty(2, 3, dtype=torch.int64)},
         {"block_starts": torch.empty(2, 3)},
+        {"values": torch.full((2, 3), math.nan)},
+        {"weights": torch.zeros(2, 3)},
     ):
         assert not call(**changed)
-    with pytest.raises(ValueError, match="must be finite"):
-        call(values=torch.full((2, 3), math.nan))
 
 
 def test_tables_that_are_none() -> None:

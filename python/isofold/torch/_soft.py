@@ -387,11 +387,8 @@ def _at_once(values: Tensor, asked: _Asked, k: int) -> tuple[Tensor, Tensor, Ten
         ordered, order = torch.sort(given, stable=True, dim=-1, descending=asked.sign > 0)
         result = torch.empty_like(given)
         starts = torch.empty_like(given, dtype=torch.uint8)
-        try:
-            if _solve.LIBRARY.project(ordered, order, *asked, k, result, starts):
-                return result, order, starts
-        except ValueError:
-            pass
+        if _solve.LIBRARY.project(ordered, order, *asked, k, result, starts):
+            return result, order, starts
     n = given.shape[-1]
     kind, sign, strength = asked
     result, order, starts, _ = _Soft.forward(given.view(-1), None, n, kind, "l2", strength, sign, k)

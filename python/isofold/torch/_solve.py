@@ -162,11 +162,8 @@ def fit(
         given = in_order(values)
         found = torch.empty_like(given)
         starts = torch.empty_like(given, dtype=torch.uint8) if want_starts else None
-        try:
-            if LIBRARY.fit(given, _as_given(weights), offsets, *call, found, starts):
-                return found, found if starts is None else starts
-        except ValueError:
-            pass
+        if LIBRARY.fit(given, _as_given(weights), offsets, *call, found, starts):
+            return found, found if starts is None else starts
     found, starts = _flat_fit(_flat(values), _plain(weights), offsets, call)
     return found.view(values.shape), starts.view(values.shape)
 
@@ -204,13 +201,9 @@ def gradient(
         given, of = in_order(values), _as_given(weights)
         found = torch.empty_like(given)
         of_weights = torch.empty_like(given if of is None else of) if want_weights else None
-        try:
-            if LIBRARY.gradient(
-                given, of, offsets, *call, in_order(starts), in_order(incoming), found, of_weights
-            ):
-                return found, of_weights
-        except ValueError:
-            pass
+        flags, coming = in_order(starts), in_order(incoming)
+        if LIBRARY.gradient(given, of, offsets, *call, flags, coming, found, of_weights):
+            return found, of_weights
     found, of_weights = _flat_gradient(
         _flat(incoming), _flat(values), _plain(weights), _flat(starts), offsets, call, want_weights
     )
@@ -249,9 +242,6 @@ def block_means(x: Tensor, starts: Tensor, offsets: Tensor | None, length: int |
     if LIBRARY is not None:
         given = in_order(x)
         found = torch.empty_like(given)
-        try:
-            if LIBRARY.gradient(given, None, offsets, *call, in_order(starts), given, found, None):
-                return found
-        except ValueError:
-            pass
+        if LIBRARY.gradient(given, None, offsets, *call, in_order(starts), given, found, None):
+            return found
     return gradient(x, torch.zeros_like(x), None, starts, offsets, call, False)[0]
