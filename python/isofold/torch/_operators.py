@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch._functorch.autograd_function import enable_single_level_autograd_function
 from torch.autograd import forward_ad
-from torch.autograd.function import _SingleLevelFunction as Node
+from torch.autograd.function import _SingleLevelFunction
 from torch.utils._pytree import tree_map_only
 
 _LIBRARY = torch.library.Library("isofold", "DEF")
@@ -35,9 +35,19 @@ def _observed() -> bool:
 def is_direct(tensor: Any) -> bool:
     """Whether a call, or the backward pass of one, concerns nothing but the values of plain tensors and
     autograd's first derivative, so that the shortest way will do: one native call, in a `Node` where a
-    gradient is wanted. That is what autograd.Function is made of, without its looks at torch.func in every
-    call."""
-    return not _observed() and forward_ad._current_level < 0 and type(tensor) in _PLAIN
+    gradient is wanted."""
+    return not _observed() and forward_ad._current_level < 0 and _is_plain(tensor)
+
+
+def _is_plain(tensor: Any) -> bool:
+    # autograd.grad's is_grads_batched has a vmap of its own, which only its tensors tell of.
+    return type(tensor) in _PLAIN and not torch._C._functorch.is_legacy_batchedtensor(tensor)
+
+
+class Node(torch.autograd.Function):
+    """An autograd.Function whose `apply` does not look at torch.func in every call. For `is_direct` ones."""
+
+    apply = torch._C._FunctionBase.__dict__["apply"]
 
 
 def _at_once(rules: Any) -> Any:
@@ -67,7 +77,7 @@ def _at_a_level(rules: Any, operator: Callable[..., Any]) -> Callable[..., Any]:
             return tree_map_only(Tensor, lambda t: forward_ad.unpack_dual(t, level=0).primal, found)
 
     methods = {"forward": forward, "setup_context": rules.setup_context, "jvp": jvp}
-    function = _function(Node, rules, "AtALevel", **methods)
+    function = _function(_SingleLevelFunction, rules, "AtALevel", **methods)
 
     def call(*arguments: Any) -> Any:
         with enable_single_level_autograd_function():
@@ -112,7 +122,7 @@ class Operator:
         if _observed():
             return None
         tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
-        return tensors if all(type(t) in _PLAIN for t in tensors) else None
+        return tensors if all(map(_is_plain, tensors)) else None
 
     def __call__(self, *arguments: Any) -> Any:
         tensors = self._untraced(arguments)

@@ -24,13 +24,12 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd.function import _SingleLevelFunction as Node
 
 from isofold.torch import _log_blocks, _solve
 from isofold.torch._halves import rounded
 from isofold.torch._log_blocks import firsts
 from isofold.torch._logarithms import exp_of_negative, log
-from isofold.torch._operators import Operator, batched, batched_offsets, block_means, is_direct
+from isofold.torch._operators import Node, Operator, batched, batched_offsets, block_means, is_direct
 from isofold.torch._rows import Call, is_solved
 
 Means = Callable[[Tensor], Tensor]

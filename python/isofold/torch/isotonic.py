@@ -9,10 +9,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import _SingleLevelFunction as Node
 
 from isofold.torch import _solve
-from isofold.torch._operators import Operator, batched, batched_offsets, block_means, is_direct
+from isofold.torch._operators import Node, Operator, batched, batched_offsets, block_means, is_direct
 from isofold.torch._rows import Call, Rows, as_bounds, as_rows, is_solved
 
 _CALL = "SymInt? length, bool increasing, float lower, float upper"
