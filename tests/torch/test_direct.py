@@ -176,12 +176,15 @@ def test_a_handlers_error_is_not_taken_for_the_librarys() -> None:
     def handle(*_: object) -> None:
         raise ValueError("of the handler")
 
+    def call(x: Tensor) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        isotonic_regression(x)
+
     x = draw(1 << 23)
     before = signal.signal(signal.SIGALRM, handle)
     try:
         with pytest.raises(ValueError, match="of the handler"):
-            signal.setitimer(signal.ITIMER_REAL, 0.02)
-            isotonic_regression(x)
+            call(x)
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
