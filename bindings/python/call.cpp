@@ -47,6 +47,16 @@ Executor make_executor(int threads, std::int64_t chunk_size, const std::string& 
   return executor;
 }
 
+bool check_data(const Status& status) {
+  const bool refused = status.code == StatusCode::not_finite ||
+                       status.code == StatusCode::weight_not_positive ||
+                       status.code == StatusCode::bad_offsets;
+  // A handler's exception comes first.
+  if (refused && PyErr_Occurred() == nullptr) return false;
+  check(status);
+  return true;
+}
+
 void check(const Status& status) {
   // A handler's exception stands even if the work was done before it could be stopped.
   if (PyErr_Occurred() != nullptr) throw nb::python_error();

@@ -35,6 +35,9 @@ Executor make_executor(int threads, std::int64_t chunk_size, const std::string& 
 // Throws what the status says: ValueError, MemoryError, RuntimeError, or what a signal handler raised.
 void check(const Status& status);
 
+// The same, but false where it is the data that cannot be fitted.
+[[nodiscard]] bool check_data(const Status& status);
+
 template <class Function>
 void call_without_gil(Function&& function) {
   Status status;

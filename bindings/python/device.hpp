@@ -20,7 +20,7 @@ class CurrentDevice {
   ~CurrentDevice();  // NOLINT(performance-trivially-destructible): not where there is CUDA
 
  private:
-  int previous_ = 0;
+  int previous_ = -1;  // to go back to; none: it was that device
 };
 
 // Memory of the current device, in the order of a stream.

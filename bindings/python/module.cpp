@@ -5,7 +5,9 @@
 NB_MODULE(_native, module) {
   module.doc() = "The C++ library behind isofold. Private: call the functions of isofold instead.";
   isofold::python::bind_isotonic(module);
+  isofold::python::bind_numpy_row(module);
   isofold::python::bind_device_arrays(module);
+  isofold::python::bind_tensors(module);
   isofold::python::bind_interpolation(module);
   isofold::python::bind_segmented(module);
   isofold::python::bind_conjugate_gradient(module);

@@ -9,6 +9,7 @@
 #include "isofold/interpolation.hpp"
 #include "isofold/isotonic.hpp"
 #include "isofold/linear_maps.hpp"
+#include "isofold/projection.hpp"
 #include "isofold/rows.hpp"
 #include "isofold/segmented.hpp"
 #include "isofold/status.hpp"

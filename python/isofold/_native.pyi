@@ -225,6 +225,9 @@ class DefaultFloatEnvironment:
     def __enter__(self) -> None: ...
     def __exit__(self, *exception: object) -> None: ...
 
+def fit_row(y: object, increasing: bool, fit: object, block_starts: object) -> bool:
+    """Fits one row of float32 or float64, where all are plain NumPy arrays; else answers False."""
+
 def xla_ffi_version() -> str:
     """The version of XLA's interface that the custom calls speak; empty in a build without them."""
 
@@ -329,3 +332,57 @@ class DeviceMemory:
     def __init__(self, device: int, size: int, dtype: str, blank: bool, stream: int) -> None: ...
     def __dlpack__(self, *, stream: int | None = None, **options: object) -> object: ...
     def __dlpack_device__(self) -> tuple[int, int]: ...
+
+class TensorLibrary:
+    """A library's tensors, by its type's __dlpack_c_exchange_api__. Methods write to tensors given for it;
+    where they answer False, what those hold is void."""
+
+    def __init__(self, table: object) -> None: ...
+    def fit(
+        self,
+        values: object,
+        weights: object | None,
+        offsets: object | None,
+        row_length: int | None,
+        increasing: bool,
+        lower: float,
+        upper: float,
+        fit: object,
+        block_starts: object | None,
+    ) -> bool: ...
+    def gradient(
+        self,
+        values: object,
+        weights: object | None,
+        offsets: object | None,
+        row_length: int | None,
+        increasing: bool,
+        lower: float,
+        upper: float,
+        block_starts: object,
+        gradient: object,
+        for_values: object,
+        for_weights: object | None,
+    ) -> bool: ...
+    def project(
+        self,
+        sorted: object,
+        order: object,
+        kind: Literal["rank", "sort", "topk"],
+        sign: float,
+        strength: float,
+        k: int,
+        out: object,
+        block_starts: object,
+    ) -> bool: ...
+    def project_gradient(
+        self,
+        result: object,
+        order: object,
+        kind: Literal["rank", "sort", "topk"],
+        sign: float,
+        strength: float,
+        block_starts: object,
+        gradient: object,
+        out: object,
+    ) -> bool: ...

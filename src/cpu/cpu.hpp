@@ -7,6 +7,7 @@
 #include "isofold/executor.hpp"
 #include "isofold/interpolation.hpp"
 #include "isofold/isotonic.hpp"
+#include "isofold/projection.hpp"
 #include "isofold/segmented.hpp"
 
 namespace isofold::cpu {
@@ -16,6 +17,11 @@ Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* bl
                           ConstArray gradient, const IsotonicGradient& out, const Executor& executor);
 Outcome block_weights(const IsotonicProblem& problem, const std::uint8_t* block_starts, double* out,
                       const Executor& executor);
+Outcome projection(const ProjectionProblem& problem, ConstArray sorted, MutableArray out,
+                   std::uint8_t* block_starts, const Executor& executor);
+Outcome projection_gradient(const ProjectionProblem& problem, const std::uint8_t* block_starts,
+                            ConstArray result, ConstArray gradient, MutableArray out,
+                            const Executor& executor);
 // curve_of_point: null where there is one curve.
 Outcome interpolate(const Curves& curves, const std::int64_t* curve_of_point, ConstArray points,
                     std::int64_t count, MutableArray out, const Executor& executor);

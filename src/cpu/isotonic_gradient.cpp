@@ -209,18 +209,19 @@ Outcome isotonic_gradient(const IsotonicProblem& problem, const std::uint8_t* bl
   // Pieces of the batch; who owns a block's start writes the whole block. Row starts are block starts.
   constexpr std::int64_t kPiece = 1 << 16;
   const std::int64_t total = problem.rows.total();
-  const bool finished = parallel_for(executor, thread_count(executor), total, kPiece,
-                                     [&](int, std::int64_t begin, std::int64_t end) {
-                                       BlockGradient block(problem, gradient, out);
-                                       std::int64_t start = begin;
-                                       while (start < end && block_starts[start] == 0) ++start;
-                                       while (start < end) {
-                                         std::int64_t stop = start + 1;
-                                         while (stop < total && block_starts[stop] == 0) ++stop;
-                                         block.write(start, stop);
-                                         start = stop;
-                                       }
-                                     });
+  const int threads = total <= kPiece ? 1 : thread_count(executor);
+  const bool finished =
+      parallel_for(executor, threads, total, kPiece, [&](int, std::int64_t begin, std::int64_t end) {
+        BlockGradient block(problem, gradient, out);
+        std::int64_t start = begin;
+        while (start < end && block_starts[start] == 0) ++start;
+        while (start < end) {
+          std::int64_t stop = start + 1;
+          while (stop < total && block_starts[stop] == 0) ++stop;
+          block.write(start, stop);
+          start = stop;
+        }
+      });
   return finished ? Outcome::done : Outcome::interrupted;
 }
 

@@ -38,8 +38,11 @@ class Solver {
         chunk_size_(executor.chunk_size > 0 ? executor.chunk_size : kDefaultChunk),
         format_(format_of(out.fit.present() ? out.fit.type : problem.values.type)),
         bounds_(problem.lower_bound, problem.upper_bound, format_) {
+    // Workspaces come zeroed, which takes longer than a small batch.
+    const std::int64_t longest = problem.rows.offsets != nullptr ? problem.rows.total() : problem.rows.length;
+    capacity_ = std::min(chunk_size_, (longest / kTile + 1) * kTile);
     const std::int64_t pieces = problem.rows.total() / kPiece + 1;
-    threads_ = static_cast<int>(std::min<std::int64_t>(thread_count(executor), pieces));
+    threads_ = pieces == 1 ? 1 : static_cast<int>(std::min<std::int64_t>(thread_count(executor), pieces));
     workspaces_.resize(static_cast<std::size_t>(threads_));
     if (asked_.should_stop != nullptr) {
       executor_.should_stop = &Solver::stop_once_told;
@@ -78,7 +81,7 @@ class Solver {
 
   Workspace& workspace(int worker) {
     auto& slot = workspaces_[static_cast<std::size_t>(worker)];
-    if (!slot) slot = std::make_unique<Workspace>(chunk_size_, problem_.weights.present());
+    if (!slot) slot = std::make_unique<Workspace>(capacity_, problem_.weights.present());
     return *slot;
   }
 
@@ -168,6 +171,7 @@ class Solver {
   const Executor& asked_;  // as the caller gave it
   Executor executor_;      // the same, but should_stop is asked no more once it said so
   std::int64_t chunk_size_;
+  std::int64_t capacity_;  // elements of a chunk that a row here can fill
   Format format_;
   Bounds bounds_;
   int threads_ = 1;

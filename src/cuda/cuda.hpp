@@ -7,6 +7,7 @@
 
 #include "isofold/executor.hpp"
 #include "isofold/isotonic.hpp"
+#include "isofold/projection.hpp"
 #include "isofold/segmented.hpp"
 #include "isofold/status.hpp"
 
@@ -22,6 +23,14 @@ namespace isofold::cuda {
                                        ConstArray gradient, const IsotonicGradient& out,
                                        const Executor& executor);
 [[nodiscard]] Status isotonic_gradient_scratch(const IsotonicProblem& problem, std::int64_t* bytes);
+
+[[nodiscard]] Status projection(const ProjectionProblem& problem, ConstArray sorted, MutableArray out,
+                                std::uint8_t* block_starts, const Executor& executor);
+[[nodiscard]] Status projection_gradient(const ProjectionProblem& problem, const std::uint8_t* block_starts,
+                                         ConstArray result, ConstArray gradient, MutableArray out,
+                                         const Executor& executor);
+[[nodiscard]] Status projection_scratch(const ProjectionProblem& problem, std::int64_t* bytes);
+[[nodiscard]] Status projection_gradient_scratch(const ProjectionProblem& problem, std::int64_t* bytes);
 
 // prepared: the executor's scratch is that of an earlier call over the same segments, in the stream's order.
 [[nodiscard]] Status segment_reductions(const SegmentReduction* reductions, std::int64_t count,

@@ -145,8 +145,8 @@ def test_errors_of_soft_operators() -> None:
             soft_rank(values, regularization_strength=strength)
     with pytest.raises(TypeError, match="regularization_strength must be a number"):
         jax.jit(lambda strength: soft_rank(values, regularization_strength=strength))(1.0)
-    with pytest.raises(ValueError, match="regularization must be 'l2', not 'kl'"):
-        soft_rank(values, "kl")
+    with pytest.raises(ValueError, match="regularization must be 'l2' or 'kl', not 'l1'"):
+        soft_rank(values, "l1")
     with pytest.raises(ValueError, match="direction must be"):
         soft_sort(values, direction="UP")
     with pytest.raises(TypeError, match="values must be an array"):

@@ -35,11 +35,16 @@ std::string cuda_fault() {
 }
 
 CurrentDevice::CurrentDevice(int device) {
-  check(cudaGetDevice(&previous_), "CUDA device");
-  if (device != previous_) check(cudaSetDevice(device), "CUDA device");
+  int current = 0;
+  check(cudaGetDevice(&current), "CUDA device");
+  if (device == current) return;
+  check(cudaSetDevice(device), "CUDA device");
+  previous_ = current;
 }
 
-CurrentDevice::~CurrentDevice() { (void)cudaSetDevice(previous_); }
+CurrentDevice::~CurrentDevice() {
+  if (previous_ >= 0) (void)cudaSetDevice(previous_);
+}
 
 void* allocate_on_device(std::int64_t bytes, std::intptr_t stream) {
   void* memory = nullptr;

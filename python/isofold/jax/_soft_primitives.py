@@ -7,8 +7,8 @@ k ones and then zeros; sorting has the values for w. All is formed in float64, w
 and rounded once.
 
 Where order and blocks stay as they are, the operators are linear in the values, so their derivatives are
-one more primitive, and second derivatives are zero. Another regularization is another primitive beside
-these, with its own derivative: `falling`, `weights` and `unsorted` are what it shares.
+one more primitive, and second derivatives are zero. The other regularization is another primitive beside
+these, with its own derivative (`_kl_primitives`).
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ def _ragged(cuts: Array, length: int) -> tuple[Array, ...]:
     flat = jnp.clip(cuts.astype(jnp.int64), 0, length).reshape(-1, cuts.shape[-1])
     found = jax.vmap(lambda row: _places(row, length))(flat)
     return tuple(array.reshape(*cuts.shape[:-1], length) for array in found)
+
+
+def row_numbers(cuts: Array, length: int) -> Array:
+    """For every element of a batch of ragged rows: its row."""
+    return _ragged(cuts, length)[0]
 
 
 def falling(s: Array, cuts: Array | None) -> Array:
@@ -80,18 +85,18 @@ def unsorted(sorted_values: Array, order: Array) -> Array:
     )
 
 
-def _take(x: Array, order: Array) -> Array:
+def take(x: Array, order: Array) -> Array:
     return jnp.take_along_axis(x, order, axis=-1)
 
 
-def _index_type(length: int) -> Any:
+def index_type(length: int) -> Any:
     return np.int32 if length < 2**31 else np.int64
 
 
 # ---- The operators ----
 
 
-def _divided(x: Any, strength: float, rows: Any) -> Any:
+def divided(x: Any, strength: float, rows: Any) -> Any:
     """x / strength. XLA would multiply by a constant's reciprocal, which rounds twice, so it must not see
     one: where rows hold a NaN the divisor is another, and the answer NaN all the same."""
     return x / jnp.where(jnp.isnan(rows), 1.0, strength)
@@ -102,24 +107,24 @@ def _soft(
 ) -> Any:
     given = cuts[0] if cuts else None
     x = values.astype(jnp.float64)
-    s = -sign * x if kind == "sort" else _divided(sign * x, strength, x)
+    s = -sign * x if kind == "sort" else divided(sign * x, strength, x)
     order = falling(s, given)
-    s = _take(s, order)
+    s = take(s, order)
     w = first(s, given, k) if kind == "topk" else weights(s, given)
     if kind == "sort":
-        s, w = _divided(w, strength, s), s
+        s, w = divided(w, strength, s), s
     fit, starts = _primitives.fit(s - w, None, given, False, checked)
     found = (s - _primitives.mean(s, fit, starts)) + _primitives.mean(w, fit, starts)
     if kind == "topk":
         # A NaN stays one, and a zero is +0.0.
         found = jnp.where(found <= 0, 0.0, jnp.minimum(found, 1.0))
     found = -sign * found if kind == "sort" else unsorted(found, order)
-    return found.astype(values.dtype), order.astype(_index_type(values.shape[-1])), starts
+    return found.astype(values.dtype), order.astype(index_type(values.shape[-1])), starts
 
 
 soft_p = primitive(
     "isofold_soft",
-    lambda values, *_, **__: [values.dtype, _index_type(values.shape[-1]), np.uint8],
+    lambda values, *_, **__: [values.dtype, index_type(values.shape[-1]), np.uint8],
     _soft,
 )
 
@@ -135,10 +140,10 @@ def _linear(
 
     wide = x.astype(jnp.float64)
     if kind == "rank":
-        s = _take(_divided(sign * wide, strength, wide), order)
+        s = take(divided(sign * wide, strength, wide), order)
         found = unsorted(s - mean(s), order)
     elif kind == "sort":
-        found = mean(_take(wide, order))
+        found = mean(take(wide, order))
     else:
         found = unsorted(mean(wide), order)
     return [found.astype(x.dtype)]

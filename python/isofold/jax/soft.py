@@ -10,14 +10,32 @@ from jax import Array
 from jax.typing import ArrayLike
 
 from isofold._soft_arguments import soft_arguments
+from isofold.jax._kl_primitives import soft_kl
 from isofold.jax._rows import as_rows
 from isofold.jax._soft_primitives import soft
 
 
-def _arguments(regularization: str, strength: float, direction: str) -> tuple[float, float]:
+def _arguments(
+    regularization: str, strength: float, direction: str, known: tuple[str, ...]
+) -> tuple[float, float]:
     if isinstance(strength, jax.core.Tracer):
         raise TypeError("regularization_strength must be a number, known when jit traces, not an array")
-    return soft_arguments(regularization, strength, direction, ("l2",))
+    return soft_arguments(regularization, strength, direction, known)
+
+
+def _projected(
+    values: ArrayLike,
+    axis: int,
+    offsets: ArrayLike | None,
+    kind: str,
+    regularization: str,
+    strength: float,
+    direction: str,
+) -> Array:
+    strength, sign = _arguments(regularization, strength, direction, ("l2", "kl"))
+    rows = as_rows(values, None, True, axis, offsets, name="values")
+    projection = soft if regularization == "l2" else soft_kl
+    return rows.bring_back(projection(rows.values, rows.cuts, kind, sign, strength, rows.checked))
 
 
 def soft_rank(
@@ -34,7 +52,8 @@ def soft_rank(
     ----------
     values : array
         Real, of at least one dimension: float16, bfloat16, float32 or float64.
-    regularization : "l2"
+    regularization : "l2" or "kl"
+        The distance of the projection: Euclidean, or the Kullback-Leibler divergence of their exponentials.
     regularization_strength : float
         Positive, a number and not an array: each one is compiled for. The smaller, the closer to hard
         ranks; the larger, the closer to the mean rank.
@@ -55,9 +74,7 @@ def soft_rank(
     ValueError, TypeError
         For a strength that is not positive and finite, and wrong shapes, dtypes, words and offsets at hand.
     """
-    strength, sign = _arguments(regularization, regularization_strength, direction)
-    rows = as_rows(values, None, True, axis, offsets, name="values")
-    return rows.bring_back(soft(rows.values, rows.cuts, "rank", sign, strength, rows.checked))
+    return _projected(values, axis, offsets, "rank", regularization, regularization_strength, direction)
 
 
 def soft_sort(
@@ -68,10 +85,11 @@ def soft_sort(
     axis: int = -1,
     offsets: ArrayLike | None = None,
 ) -> Array:
-    """Every row softly sorted, rising, or falling if DESCENDING. Parameters are those of `soft_rank`."""
-    strength, sign = _arguments(regularization, regularization_strength, direction)
-    rows = as_rows(values, None, True, axis, offsets, name="values")
-    return rows.bring_back(soft(rows.values, rows.cuts, "sort", sign, strength, rows.checked))
+    """Every row softly sorted, rising, or falling if DESCENDING. Parameters are those of `soft_rank`.
+
+    KL of rows with a range beyond some 600, of values or of length / strength, takes O(n log^2 n).
+    """
+    return _projected(values, axis, offsets, "sort", regularization, regularization_strength, direction)
 
 
 def _count(k: Any, rows: int | None) -> int:
@@ -127,7 +145,7 @@ def soft_topk(
     -----
     Sander et al. 2023, with p = 2. Cost and derivatives are those of `soft_rank`.
     """
-    strength, sign = _arguments(regularization, regularization_strength, direction)
+    strength, sign = _arguments(regularization, regularization_strength, direction, ("l2",))
     rows = as_rows(values, None, True, axis, offsets, name="values")
     count = _count(k, rows.values.shape[-1] if rows.cuts is None else None)
     return rows.bring_back(soft(rows.values, rows.cuts, "topk", -sign, strength, rows.checked, count))

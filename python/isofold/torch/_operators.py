@@ -23,6 +23,33 @@ _LIBRARY = torch.library.Library("isofold", "DEF")
 _PLAIN = (Tensor, torch.nn.Parameter)
 
 
+def _observed() -> bool:
+    """Whether a compiler, a mode or torch.func looks on."""
+    return (
+        torch.compiler.is_compiling()
+        or torch._C._len_torch_dispatch_stack() > 0
+        or torch._C._are_functorch_transforms_active()
+    )
+
+
+def is_direct(tensor: Any) -> bool:
+    """Whether a call, or the backward pass of one, concerns nothing but the values of plain tensors and
+    autograd's first derivative, so that the shortest way will do: one native call, in a `Node` where a
+    gradient is wanted."""
+    return not _observed() and forward_ad._current_level < 0 and _is_plain(tensor)
+
+
+def _is_plain(tensor: Any) -> bool:
+    # autograd.grad's is_grads_batched has a vmap of its own, which only its tensors tell of.
+    return type(tensor) in _PLAIN and not torch._C._functorch.is_legacy_batchedtensor(tensor)
+
+
+class Node(torch.autograd.Function):
+    """An autograd.Function whose `apply` does not look at torch.func in every call. For `is_direct` ones."""
+
+    apply = torch._C._FunctionBase.__dict__["apply"]
+
+
 def _at_once(rules: Any) -> Any:
     """For plain tensors: an autograd.Function of the rules with setup_context inside of forward, which spares
     torch an inspection of the signature, some ten microseconds a call."""
@@ -92,14 +119,10 @@ class Operator:
 
     def _untraced(self, arguments: tuple[Any, ...]) -> list[Tensor] | None:
         """The tensors; None where a compiler or torch.func must see them."""
-        if (
-            torch.compiler.is_compiling()
-            or torch._C._len_torch_dispatch_stack()
-            or torch._C._are_functorch_transforms_active()
-        ):
+        if _observed():
             return None
         tensors = [argument for argument in arguments if isinstance(argument, Tensor)]
-        return tensors if all(type(tensor) in _PLAIN for tensor in tensors) else None
+        return tensors if all(map(_is_plain, tensors)) else None
 
     def __call__(self, *arguments: Any) -> Any:
         tensors = self._untraced(arguments)

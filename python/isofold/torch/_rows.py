@@ -48,6 +48,16 @@ def as_float(tensor: Any, name: str) -> Tensor:
     return tensor if tensor.is_floating_point() else tensor.to(torch.get_default_dtype())
 
 
+def is_solved(tensor: Tensor) -> bool:
+    """Whether the last dimension of a tensor can be solved as it is."""
+    return (
+        tensor.is_floating_point()
+        and tensor.dim() > 0
+        and tensor.layout == torch.strided
+        and not tensor.is_nested
+    )
+
+
 def _bound(bound: float | None, name: str, default: float) -> float:
     if bound is None:
         return default
@@ -58,7 +68,7 @@ def _bound(bound: float | None, name: str, default: float) -> float:
     return value
 
 
-def _bounds(y_min: float | None, y_max: float | None) -> tuple[float, float]:
+def as_bounds(y_min: float | None, y_max: float | None) -> tuple[float, float]:
     lower = _bound(y_min, "y_min", -math.inf)
     upper = _bound(y_max, "y_max", math.inf)
     if lower > upper:
@@ -116,7 +126,7 @@ def as_rows(
     if not isinstance(increasing, bool):
         raise TypeError(f"increasing must be True or False, not {increasing!r}")
     dim = axis_of(dim, values.dim(), name)
-    lower, upper = _bounds(y_min, y_max)
+    lower, upper = as_bounds(y_min, y_max)
     nested = None
     if values.is_nested:
         if offsets is not None:

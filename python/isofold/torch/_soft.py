@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -29,8 +29,8 @@ from isofold.torch import _log_blocks, _solve
 from isofold.torch._halves import rounded
 from isofold.torch._log_blocks import firsts
 from isofold.torch._logarithms import exp_of_negative, log
-from isofold.torch._operators import Operator, batched, batched_offsets, block_means
-from isofold.torch._rows import Call
+from isofold.torch._operators import Node, Operator, batched, batched_offsets, block_means, is_direct
+from isofold.torch._rows import Call, is_solved
 
 Means = Callable[[Tensor], Tensor]
 
@@ -366,3 +366,83 @@ def projected(
     """The result of `_Soft`, of the values' shape and dtype."""
     found: Tensor = _soft(values, offsets, length, kind, regularization, strength, sign, k)[0]
     return found
+
+
+# ---- The shortest way: L2, rows along the last dimension, of plain tensors ----
+
+
+class _Asked(NamedTuple):
+    """What a projection is told beside its values."""
+
+    kind: str
+    sign: float
+    strength: float
+
+
+def _at_once(values: Tensor, asked: _Asked, k: int) -> tuple[Tensor, Tensor, Tensor]:
+    """(result, order of the sorted rows, each within its row, block starts), all of the values' shape"""
+    given = _solve.in_order(values)
+    if _solve.LIBRARY is not None:
+        ordered, order = torch.sort(given, stable=True, dim=-1, descending=asked.sign > 0)
+        result = torch.empty_like(given)
+        starts = torch.empty_like(given, dtype=torch.uint8)
+        if _solve.LIBRARY.project(ordered, order, *asked, k, result, starts):
+            return result, order, starts
+    n = given.shape[-1]
+    kind, sign, strength = asked
+    result, order, starts, _ = _Soft.forward(given.view(-1), None, n, kind, "l2", strength, sign, k)
+    order = order.view(-1, n) - _row_begins(order, n)
+    return result.view(given.shape), order.view(given.shape), starts.view(given.shape)
+
+
+def _row_begins(order: Tensor, length: int) -> Tensor:
+    return torch.arange(0, order.numel(), length, device=order.device)[:, None]
+
+
+class _SoftNode(Node):
+    """`_Soft` and `_SoftGradient`, as the first derivative alone needs them."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, asked: _Asked, k: int) -> Tensor:
+        result, order, starts = _at_once(values, asked, k)
+        ctx.asked = asked
+        ctx.save_for_backward(result, order, starts)
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
+        result, order, starts = ctx.saved_tensors
+        asked = ctx.asked
+        if _solve.LIBRARY is not None and is_direct(grad) and not torch.is_grad_enabled():
+            found = torch.empty_like(result)
+            given = _solve.in_order(grad)
+            if _solve.LIBRARY.project_gradient(result, order, *asked, starts, given, found):
+                return found, None, None
+        n = order.shape[-1]
+        flat_order = (order.view(-1, n) + _row_begins(order, n)).view(-1)
+        flat = (grad.reshape(-1), result.detach().view(-1), None, flat_order, starts.view(-1), None)
+        strength = 1.0 if asked.kind == "sort" else asked.strength
+        return _soft_gradient(*flat, n, asked.kind, asked.sign, strength).view(result.shape), None, None
+
+
+def is_short(values: Tensor, regularization: str, dim: int, offsets: Tensor | None) -> bool:
+    """Whether `directly` serves a call."""
+    return (
+        is_direct(values)
+        and dim == -1
+        and offsets is None
+        and regularization == "l2"
+        and values.dtype in _DIRECT
+        and is_solved(values)
+        and values.numel() > 0
+    )
+
+
+_DIRECT = (torch.float32, torch.float64)
+
+
+def directly(values: Tensor, kind: str, strength: float, sign: float, k: int = 0) -> Tensor:
+    asked = _Asked(kind, sign, strength)
+    if torch.is_grad_enabled() and values.requires_grad:
+        return _SoftNode.apply(values, asked, k)
+    return _at_once(values, asked, k)[0]

@@ -1,4 +1,7 @@
-"""Fits, gradients and block means of flat tensors by the native library. Nothing here is known to autograd.
+"""Fits, gradients and block means by the native library. Nothing here is known to autograd.
+
+Tensors are flat, or of any shape with rows along the last dimension. Those that the native library can read
+as they are go to it at once; others are brought to a form that it can.
 
 A row that cannot be fitted (a NaN, an infinity, a weight that is not positive) comes out NaN, as one block.
 """
@@ -9,7 +12,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -27,8 +29,31 @@ def _array(tensor: Tensor) -> Any:
     return tensor if tensor.dtype == torch.bfloat16 else tensor.numpy()
 
 
+def _flat(tensor: Tensor) -> Tensor:
+    return tensor.detach().reshape(-1).resolve_neg().contiguous()
+
+
 def _plain(tensor: Tensor | None) -> Tensor | None:
-    return None if tensor is None else tensor.detach().contiguous()
+    return None if tensor is None else _flat(tensor)
+
+
+def _library() -> Any:
+    """By torch's table of C functions; None where it has none that is known."""
+    try:
+        return _native.TensorLibrary(Tensor.__dlpack_c_exchange_api__)
+    except (AttributeError, ValueError):
+        return None
+
+
+LIBRARY = _library()
+
+
+def in_order(tensor: Tensor) -> Tensor:
+    return tensor if tensor.is_contiguous() and not tensor.is_neg() else tensor.resolve_neg().contiguous()
+
+
+def _as_given(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else in_order(tensor)
 
 
 # ---- Rows that cannot be fitted ----
@@ -124,10 +149,28 @@ def _refuse(found: Tensor, bad: Tensor | None) -> Tensor:
     return found if bad is None else found.masked_fill(bad, torch.nan)
 
 
-def fit(values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call) -> tuple[Tensor, Tensor]:
-    """(the fit, of the values' dtype; uint8 flags, 1 where a block starts)"""
-    values = values.detach().contiguous()
-    weights = _plain(weights)
+def fit(
+    values: Tensor,
+    weights: Tensor | None,
+    offsets: Tensor | None,
+    call: Call,
+    want_starts: bool = True,
+) -> tuple[Tensor, Tensor]:
+    """(the fit, of the values' dtype; uint8 flags, 1 where a block starts), both of the values' shape. What
+    the flags are where they are not wanted is undefined."""
+    if LIBRARY is not None:
+        given = in_order(values)
+        found = torch.empty_like(given)
+        starts = torch.empty_like(given, dtype=torch.uint8) if want_starts else None
+        if LIBRARY.fit(given, _as_given(weights), offsets, *call, found, starts):
+            return found, found if starts is None else starts
+    found, starts = _flat_fit(_flat(values), _plain(weights), offsets, call)
+    return found.view(values.shape), starts.view(values.shape)
+
+
+def _flat_fit(
+    values: Tensor, weights: Tensor | None, offsets: Tensor | None, call: Call
+) -> tuple[Tensor, Tensor]:
     if values.is_cuda:
         from isofold.torch import _cuda, _halves
 
@@ -152,10 +195,30 @@ def gradient(
     call: Call,
     want_weights: bool,
 ) -> tuple[Tensor, Tensor | None]:
-    """(gradient in the values, in the weights or None), of the values' and the weights' dtypes."""
-    incoming = incoming.detach().contiguous()
-    values = values.detach().contiguous()
-    weights = _plain(weights)
+    """(gradient in the values, in the weights or None), of the values' shape and the values' and the weights'
+    dtypes."""
+    if LIBRARY is not None:
+        given, of = in_order(values), _as_given(weights)
+        found = torch.empty_like(given)
+        of_weights = torch.empty_like(given if of is None else of) if want_weights else None
+        flags, coming = in_order(starts), in_order(incoming)
+        if LIBRARY.gradient(given, of, offsets, *call, flags, coming, found, of_weights):
+            return found, of_weights
+    found, of_weights = _flat_gradient(
+        _flat(incoming), _flat(values), _plain(weights), _flat(starts), offsets, call, want_weights
+    )
+    return found.view(values.shape), None if of_weights is None else of_weights.view(values.shape)
+
+
+def _flat_gradient(
+    incoming: Tensor,
+    values: Tensor,
+    weights: Tensor | None,
+    starts: Tensor,
+    offsets: Tensor | None,
+    call: Call,
+    want_weights: bool,
+) -> tuple[Tensor, Tensor | None]:
     if values.is_cuda:
         from isofold.torch import _cuda, _halves
 
@@ -174,12 +237,11 @@ def gradient(
 
 def block_means(x: Tensor, starts: Tensor, offsets: Tensor | None, length: int | None) -> Tensor:
     """The exact mean of the float64 x over each block, rounded once; NaN where x is not finite."""
-    # It is the gradient of an unweighted fit, whose values play no part.
-    x, starts = x.detach().contiguous(), starts.contiguous()
+    # It is the gradient of an unweighted fit, whose values play no part, but on a CPU must be finite.
     call = Call(length, False, -math.inf, math.inf)
-    if x.is_cuda:
-        return gradient(x, torch.zeros_like(x), None, starts, offsets, call, False)[0]
-    cuts = None if offsets is None else offsets.numpy()
-    values = np.zeros(x.numel())
-    rows = (values, None, cuts, length if x.numel() or length is None else 0, *call[1:])
-    return torch.from_numpy(_native.gradient(*rows, starts.numpy(), x.numpy(), False, None, 0)[0])
+    if LIBRARY is not None:
+        given = in_order(x)
+        found = torch.empty_like(given)
+        if LIBRARY.gradient(given, None, offsets, *call, in_order(starts), given, found, None):
+            return found
+    return gradient(x, torch.zeros_like(x), None, starts, offsets, call, False)[0]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -9,8 +11,8 @@ import torch
 from torch import Tensor
 
 from isofold.torch import _solve
-from isofold.torch._operators import Operator, batched, batched_offsets, block_means
-from isofold.torch._rows import Call, Rows, as_rows
+from isofold.torch._operators import Node, Operator, batched, batched_offsets, block_means, is_direct
+from isofold.torch._rows import Call, Rows, as_bounds, as_rows, is_solved
 
 _CALL = "SymInt? length, bool increasing, float lower, float upper"
 
@@ -226,6 +228,67 @@ def _solved(rows: Rows, validate: bool) -> tuple[Tensor, Tensor]:
     return fit, starts
 
 
+# ---- The shortest way: rows along the last dimension, of plain tensors ----
+
+
+def _flat(tensor: Tensor | None) -> Tensor | None:
+    return None if tensor is None else tensor.reshape(-1)
+
+
+class _FitNode(Node):
+    """`_Fit` and `_Gradient`, as the first derivative alone needs them."""
+
+    @staticmethod
+    def forward(ctx: Any, values: Tensor, weights: Tensor | None, call: Call) -> Tensor:
+        fit, starts = _solve.fit(values, weights, None, call)
+        ctx.call = call
+        ctx.save_for_backward(values, weights, starts)
+        return fit
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, Tensor | None, None]:
+        values, weights, starts = ctx.saved_tensors
+        want_weights = ctx.needs_input_grad[1]
+        if is_direct(grad) and not torch.is_grad_enabled():
+            return *_solve.gradient(grad, values, weights, starts, None, ctx.call, want_weights), None
+        flat = (_flat(grad), _flat(values), _flat(weights), _flat(starts))
+        for_values, for_weights = _gradient(*flat, None, *ctx.call, want_weights)
+        shape = values.shape
+        return for_values.view(shape), for_weights.view(shape) if want_weights else None, None
+
+
+def _is_beside(weights: Any, values: Any) -> bool:
+    return is_solved(weights) and weights.shape == values.shape and weights.device == values.device
+
+
+def _is_short(values: Any, weights: Any, dim: int, offsets: Any) -> bool:
+    return (
+        is_direct(values)
+        and dim == -1
+        and offsets is None
+        and is_solved(values)
+        and (weights is None or (is_direct(weights) and _is_beside(weights, values)))
+    )
+
+
+@functools.lru_cache(64)
+def _unbounded(length: int, increasing: bool) -> Call:
+    return Call(length, increasing, -math.inf, math.inf)
+
+
+def _directly(
+    values: Tensor, weights: Tensor | None, increasing: bool, y_min: float | None, y_max: float | None
+) -> Tensor:
+    length = values.shape[-1]
+    if y_min is None and y_max is None:
+        call = _unbounded(length, increasing)
+    else:
+        call = Call(length, increasing, *as_bounds(y_min, y_max))
+    if torch.is_grad_enabled() and (values.requires_grad or (weights is not None and weights.requires_grad)):
+        return _FitNode.apply(values, weights, call)
+    return _solve.fit(values, weights, None, call, want_starts=False)[0]
+
+
 # ---- Public ----
 
 
@@ -282,6 +345,12 @@ def isotonic_regression(
     blocks as they are. Second derivatives and forward mode are plain float64 arithmetic over the same blocks.
     Linear in the number of elements but for O(m log m) for m chunks of a row.
     """
+    if (
+        _is_short(input, weights, dim, offsets)
+        and not validate
+        and (increasing is True or increasing is False)
+    ):
+        return _directly(input, weights, increasing, y_min, y_max)
     rows = as_rows(input, weights, increasing, y_min, y_max, dim, offsets)
     return rows.bring_back(_solved(rows, validate)[0])
 

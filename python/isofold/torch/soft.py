@@ -13,7 +13,7 @@ from torch import Tensor
 
 from isofold._soft_arguments import soft_arguments
 from isofold.torch._rows import Rows, as_rows
-from isofold.torch._soft import projected
+from isofold.torch._soft import directly, is_short, projected
 
 _REGULARIZATIONS = ("l2", "kl")
 
@@ -30,6 +30,11 @@ def _count(k: Any) -> Any:
     if k < 0:
         raise ValueError(f"k must be at least 0, but is {k}")
     return k
+
+
+def _check_count(k: Any, length: Any) -> None:
+    if k > length:
+        raise ValueError(f"k must be from 0 to the length of the rows, {length}, but is {k}")
 
 
 def soft_rank(
@@ -73,6 +78,8 @@ def soft_rank(
     Differentiable any number of times, in either mode. A sort and a fit.
     """
     strength, sign = soft_arguments(regularization, regularization_strength, direction, _REGULARIZATIONS)
+    if is_short(values, regularization, dim, offsets):
+        return directly(values, "rank", strength, sign)
     rows = _rows(values, dim, offsets)
     return rows.bring_back(
         projected(rows.values, rows.offsets, rows.call.length, "rank", regularization, strength, sign)
@@ -94,8 +101,10 @@ def soft_sort(
     length / strength beyond some 600, takes O(n log^2 n).
     """
     strength, sign = soft_arguments(regularization, regularization_strength, direction, _REGULARIZATIONS)
-    rows = _rows(values, dim, offsets)
     # The projection has the largest first.
+    if is_short(values, regularization, dim, offsets):
+        return directly(values, "sort", strength, -sign)
+    rows = _rows(values, dim, offsets)
     return rows.bring_back(
         projected(rows.values, rows.offsets, rows.call.length, "sort", regularization, strength, -sign)
     )
@@ -142,11 +151,14 @@ def soft_topk(
     if regularization != "l2":
         raise ValueError(f"regularization of soft_topk must be 'l2', not {regularization!r}")
     strength, sign = soft_arguments(regularization, regularization_strength, direction, _REGULARIZATIONS)
-    rows = _rows(values, dim, offsets)
     k = _count(k)
+    if is_short(values, regularization, dim, offsets):
+        _check_count(k, values.shape[-1])
+        return directly(values, "topk", strength, -sign, k)
+    rows = _rows(values, dim, offsets)
     length = rows.call.length
-    if length is not None and k > length:
-        raise ValueError(f"k must be from 0 to the length of the rows, {length}, but is {k}")
+    if length is not None:
+        _check_count(k, length)
     return rows.bring_back(
         projected(rows.values, rows.offsets, length, "topk", regularization, strength, -sign, k)
     )

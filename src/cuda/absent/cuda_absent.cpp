@@ -22,6 +22,19 @@ Status isotonic_gradient(const IsotonicProblem&, const std::uint8_t*, ConstArray
 
 Status isotonic_gradient_scratch(const IsotonicProblem&, std::int64_t*) { return absent(); }
 
+Status projection(const ProjectionProblem&, ConstArray, MutableArray, std::uint8_t*, const Executor&) {
+  return absent();
+}
+
+Status projection_gradient(const ProjectionProblem&, const std::uint8_t*, ConstArray, ConstArray,
+                           MutableArray, const Executor&) {
+  return absent();
+}
+
+Status projection_scratch(const ProjectionProblem&, std::int64_t*) { return absent(); }
+
+Status projection_gradient_scratch(const ProjectionProblem&, std::int64_t*) { return absent(); }
+
 Status segment_reductions(const SegmentReduction*, std::int64_t, const Rows&, const Executor&, bool) {
   return absent();
 }
