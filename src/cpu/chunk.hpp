@@ -7,6 +7,7 @@
 #include "algorithm/row_view.hpp"
 #include "cpu/precise_turns.hpp"
 #include "cpu/survey.hpp"
+#include "cpu/tile_filter.hpp"
 #include "exact/certified_sum.hpp"
 
 namespace isofold::cpu {
@@ -44,14 +45,18 @@ class Chunk {
   [[nodiscard]] const double* weights() const { return weighted_ ? weights_.data() : nullptr; }
 
  private:
+  bool scan();
+  [[nodiscard]] std::int64_t words() const { return (count_ + kTile - 1) / kTile; }
+  [[nodiscard]] std::int64_t number_of_candidates() const;
   void find_candidates();
   template <bool Weighted>
-  bool chain(std::uint32_t* mask);
+  bool chain(std::uint32_t* mask, bool filtered);
   DoubleDouble prefix_tiles(const double* values, const double* weights, DoubleDouble* out) const;
 
   static constexpr std::int64_t kPad = 2;  // what window_bits reads before the first value
 
   bool weighted_;
+  bool scanned_ = false;  // tile_totals_, depths_ and total_ are those of the loaded chunk
   std::int64_t count_ = 0;
   Survey survey_;
   std::vector<double> values_;
@@ -61,6 +66,10 @@ class Chunk {
   std::vector<double> total_prefix_;       // plain doubles
   std::vector<double> weight_prefix_;
   std::vector<std::int32_t> stack_;
+  std::vector<DoubleDouble> tile_totals_;  // before each tile
+  std::vector<double> depths_;             // of tiles
+  DoubleDouble total_;
+  TileFilter filter_;
   PreciseTurns precise_;  // asked where plain doubles left a turn undecided
 };
 

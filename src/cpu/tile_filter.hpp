@@ -1,0 +1,39 @@
+// Throws away, unread, most points of a chunk without weights that are no vertices. A point on or above a
+// chord between two points of the diagram, its abscissa strictly between theirs, is none; any chord will do,
+// so a polyline through tile starts is chosen in plain doubles, and only tiles that can dip below it are
+// looked at again.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "exact/double_double.hpp"
+
+namespace isofold::cpu {
+
+// A scanned chunk.
+struct ScannedTiles {
+  const double* values;
+  std::int64_t count;
+  const DoubleDouble* before;  // of each tile: the sum over the tiles before it
+  DoubleDouble total;
+  const double* depths;  // infinite where nothing is known
+  double magnitude;      // sum of |values|, below 2^900
+};
+
+class TileFilter {
+ public:
+  explicit TileFilter(std::int64_t chunk_size);
+
+  // Sets bit k of word t where point 32 t + k may be a vertex, and the prefix sums of these points and of the
+  // end, in plain doubles: off by at most 40 u times the magnitude. Returns false, with nothing set, where
+  // nearly every tile start is on the hull: more is to be gained from neighbours there.
+  bool choose(const ScannedTiles& tiles, std::uint32_t* candidates, double* prefix);
+
+ private:
+  std::int64_t find_polyline(const ScannedTiles& tiles, std::int64_t count);
+
+  std::vector<std::int32_t> corners_;  // tiles, the last one past the end
+};
+
+}  // namespace isofold::cpu
