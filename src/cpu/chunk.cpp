@@ -50,6 +50,7 @@ Chunk::Chunk(std::int64_t chunk_size, bool weighted) : weighted_(weighted), filt
   if (!weighted) {
     tile_totals_.resize(size / kTile + 1);
     depths_.resize(size / kTile + 1);
+    tile_sums_.resize(size / kTile + 2 * kPad + kTile);
   }
   if (weighted) {
     weights_.resize(size);
@@ -60,18 +61,25 @@ Chunk::Chunk(std::int64_t chunk_size, bool weighted) : weighted_(weighted), filt
 
 bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
   count_ = count;
-  double* values = values_.data() + kPad;
-  // Beyond the ends no window can disprove a vertex.
-  values[-2] = values[-1] = -kInfinity;
-  load_values(row, first, count, values);
-  std::fill(values + count, values + (count + kTile) / kTile * kTile + 1, kInfinity);
   survey_ = {};
+  const double* in_place = values_in_place(row, first);
+  double* values = values_.data() + kPad;
+  if (in_place != nullptr && !weighted_ && count >= kLanes * kTile) {
+    source_ = in_place;
+    copy_edges();
+  } else {
+    values[-2] = values[-1] = -kInfinity;
+    load_values(row, first, count, values);
+    std::fill(values + count, values + (count + kTile) / kTile * kTile + 1, kInfinity);
+    source_ = values;
+    padded_ = {values, values, values + (words() - 1) * kTile, words()};
+  }
   scanned_ = !weighted_ && count >= kLanes * kTile && scan();
   if (scanned_) {
-    precise_.reset(values, nullptr, count, survey_);
+    precise_.reset(source_, nullptr, count, survey_);
     return true;
   }
-  const Statistics of_values = statistics(values, count);
+  const Statistics of_values = statistics(source_, count);
   survey_.allowed = of_values.finite;
   survey_.value_unit = of_values.unit;
   survey_.lowest = of_values.lowest;
@@ -80,7 +88,7 @@ bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
     survey_.magnitude = of_values.magnitude;
     survey_.weight = static_cast<double>(count);
     survey_.weight_unit.see(1.0);
-    precise_.reset(values, nullptr, count, survey_);
+    precise_.reset(source_, nullptr, count, survey_);
     return survey_.allowed;
   }
   load_weights(row, first, count, weights_.data());
@@ -92,6 +100,14 @@ bool Chunk::load(const RowView& row, std::int64_t first, std::int64_t count) {
   survey_.magnitude = statistics(products_.data(), count).magnitude;
   precise_.reset(values, weights_.data(), count, survey_);
   return survey_.allowed;
+}
+
+void Chunk::copy_edges() {
+  const std::int64_t last = (words() - 1) * kTile;
+  first_tile_[0] = first_tile_[1] = -kInfinity;
+  std::copy_n(source_, kTile + 1, first_tile_ + kPad);
+  std::fill(std::copy(source_ + last - kPad, source_ + count_, last_tile_), std::end(last_tile_), kInfinity);
+  padded_ = {first_tile_ + kPad, source_, last_tile_ + kPad, words()};
 }
 
 // Surveys the values and sums their tiles, in one pass. Returns whether that is worth anything: finite
@@ -117,13 +133,24 @@ bool Chunk::scan() {
   survey_.highest = of_values.highest;
   survey_.weight = static_cast<double>(count_);
   survey_.weight_unit.see(1.0);
+  double* sums = tile_sums_.data() + kPad;
+  sums[-2] = sums[-1] = -kInfinity;
+  for (std::int64_t t = 0; t < words(); ++t) sums[t] = tile_totals_[static_cast<std::size_t>(t)].high;
+  std::fill(sums + words(), tile_sums_.data() + tile_sums_.size(), kInfinity);
   total_ = sum_before_tiles(tile_totals_.data(), words());
   return true;
 }
 
 void Chunk::find_candidates() {
-  rising_words(values(), words(), candidates_.data());
-  if (!weighted_) window_words(values(), words(), candidates_.data());
+  const std::int64_t last = padded_.number - 1;
+  const auto each_part = [&](auto&& find) {
+    find(padded_.first, 1, candidates_.data());
+    if (last == 0) return;
+    find(padded_.inner + kTile, last - 1, candidates_.data() + 1);
+    find(padded_.last, 1, candidates_.data() + last);
+  };
+  each_part(rising_words);
+  if (!weighted_) each_part(window_words);
   candidates_[0] &= ~1U;  // the first point needs no test
   if (count_ % kTile != 0) candidates_[static_cast<std::size_t>(words() - 1)] &= ~(~0U << (count_ % kTile));
 }
@@ -138,9 +165,10 @@ std::int64_t Chunk::number_of_candidates() const {
 void Chunk::find_hull(std::uint32_t* mask) {
   mask[0] |= 1U;
   if (survey_.lowest == survey_.highest) return;  // constant: one block
-  const bool filtered = scanned_ && filter_.choose({values(), count_, tile_totals_.data(), total_,
-                                                    depths_.data(), survey_.magnitude},
-                                                   candidates_.data(), total_prefix_.data());
+  const ScannedTiles tiles{
+      padded_,        count_,           tile_totals_.data(), total_, tile_sums_.data() + kPad,
+      depths_.data(), survey_.magnitude};
+  const bool filtered = scanned_ && filter_.choose(tiles, candidates_.data(), total_prefix_.data());
   if (!filtered) find_candidates();
   const std::int64_t candidates = number_of_candidates();
   if (candidates == 0) return;  // falling: one block

@@ -11,12 +11,26 @@
 
 namespace isofold::cpu {
 
+// A chunk's values by tiles of 32. Each may be read from two elements before it to one after it; beyond the
+// chunk's ends no window can disprove a vertex: -infinity before, infinity after.
+struct PaddedTiles {
+  const double* first;
+  const double* inner;  // tile 0; only tiles between the first and the last are read there
+  const double* last;
+  std::int64_t number;
+
+  [[nodiscard]] const double* tile(std::int64_t t) const {
+    return t == 0 ? first : (t == number - 1 ? last : inner + 32 * t);
+  }
+};
+
 // A scanned chunk.
 struct ScannedTiles {
-  const double* values;
+  PaddedTiles values;
   std::int64_t count;
   const DoubleDouble* before;  // of each tile: the sum over the tiles before it
   DoubleDouble total;
+  const double* sums;    // of each tile, roughly; padded like values
   const double* depths;  // infinite where nothing is known
   double magnitude;      // sum of |values|, below 2^900
 };
@@ -34,6 +48,7 @@ class TileFilter {
   std::int64_t find_polyline(const ScannedTiles& tiles, std::int64_t count);
 
   std::vector<std::int32_t> corners_;  // tiles, the last one past the end
+  std::vector<std::uint32_t> rising_;  // tile starts that their neighbours do not disprove
 };
 
 }  // namespace isofold::cpu
