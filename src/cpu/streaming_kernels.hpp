@@ -1,6 +1,8 @@
 // The streaming passes, once for each instruction set: streaming.cpp includes this file again and again,
 // under another target and in another namespace each time. Hence no include guard.
 
+#include "cpu/transpose_kernel.hpp"
+
 inline Statistics statistics(const double* values, std::int64_t count) {
   const Integers magnitude_bits = Integers{} + INT64_MAX;
   Doubles magnitude{};
@@ -178,28 +180,6 @@ inline void pair_sums_of_tiles(const double* values, const double* weights, std:
   for (std::int64_t t = 0; t < tiles; ++t) {
     out[t] = weights == nullptr ? sum_lanes(values + 32 * t, nullptr, 32)
                                 : sum_lanes(values + 32 * t, weights + 32 * t, 32);
-  }
-}
-
-// rows[r][c] becomes rows[c][r].
-inline __attribute__((always_inline)) void transpose(Doubles* rows) {
-  Doubles pairs[kLanes];
-  for (int r = 0; r < kLanes; r += 2) {
-    pairs[r] = __builtin_shufflevector(rows[r], rows[r + 1], 0, 8, 2, 10, 4, 12, 6, 14);
-    pairs[r + 1] = __builtin_shufflevector(rows[r], rows[r + 1], 1, 9, 3, 11, 5, 13, 7, 15);
-  }
-  Doubles fours[kLanes];
-  for (int half = 0; half < kLanes; half += 4) {
-    for (int c = 0; c < 2; ++c) {
-      const Doubles& left = pairs[half + c];
-      const Doubles& right = pairs[half + 2 + c];
-      fours[half + c] = __builtin_shufflevector(left, right, 0, 1, 8, 9, 4, 5, 12, 13);
-      fours[half + 2 + c] = __builtin_shufflevector(left, right, 2, 3, 10, 11, 6, 7, 14, 15);
-    }
-  }
-  for (int c = 0; c < 4; ++c) {
-    rows[c] = __builtin_shufflevector(fours[c], fours[4 + c], 0, 1, 2, 3, 8, 9, 10, 11);
-    rows[4 + c] = __builtin_shufflevector(fours[c], fours[4 + c], 4, 5, 6, 7, 12, 13, 14, 15);
   }
 }
 

@@ -1,0 +1,36 @@
+// Short rows without weights, eight side by side, a lane each: every pair of points is looked at, which takes
+// no branch and no stack, and decides all but ties and what is next to them.
+#pragma once
+
+#include <cstdint>
+
+#include "exact/format.hpp"
+
+namespace isofold::cpu {
+
+inline constexpr int kLaneRow = 16;  // elements of the longest such row
+
+class LaneRows {
+ public:
+  static constexpr int kMost = 8 * kLaneRow;
+
+  // Fits eight rows of one length, 2 to kLaneRow, one after the other in `values`; fits are rounded to
+  // float64 or float32. Where the length is no multiple of eight, `kLaneRow` places behind `values` are read
+  // and as many behind `fits` written. Bit i of the answer: row i is not fitted, for it takes more than
+  // doubles to decide it, or is not allowed.
+  [[nodiscard]] std::uint32_t fit(const double* values, int length, Format format, double* fits);
+
+  // Ones where blocks start, after a fit.
+  [[nodiscard]] const std::uint8_t* starts() const { return starts_; }
+
+  // Buffers for the above.
+  [[nodiscard]] double* values() { return values_; }
+  [[nodiscard]] double* fits() { return fits_; }
+
+ private:
+  double values_[kMost + kLaneRow] = {};
+  double fits_[kMost + kLaneRow] = {};
+  std::uint8_t starts_[kMost + kLaneRow] = {};
+};
+
+}  // namespace isofold::cpu
