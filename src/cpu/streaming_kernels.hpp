@@ -231,8 +231,8 @@ inline Statistics scan_tiles(const double* values, std::int64_t tiles, DoubleDou
     Doubles height{};
     Doubles deepest{};
     Doubles spread{};
-    for (int k = 0; k < 32; ++k) {
-      const Doubles d = columns[k] - center;
+    for (const Doubles& value : columns) {
+      const Doubles d = value - center;
       height += d;
       deepest = height < deepest ? height : deepest;
       spread += (Doubles)((Integers)d & magnitude_bits);
