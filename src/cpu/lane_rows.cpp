@@ -100,8 +100,9 @@ std::uint32_t LaneRows::fit(const double* values, int length, Format format, dou
   // Eight bits become eight bytes; a row's spare places are overwritten by the next row.
   for (int row = 0; row < kLanes; ++row) {
     for (int k = 0; k < length; k += 8) {
-      Bytes bytes = Bytes{} + static_cast<std::uint8_t>(masks[row] >> k);
-      bytes = (bytes >> Bytes{0, 1, 2, 3, 4, 5, 6, 7}) & 1;
+      Bytes bytes;
+      std::memset(&bytes, static_cast<std::uint8_t>(masks[row] >> k), sizeof bytes);
+      bytes = (bytes >> Bytes{0, 1, 2, 3, 4, 5, 6, 7}) & Bytes{1, 1, 1, 1, 1, 1, 1, 1};
       std::memcpy(starts_ + row * length + k, &bytes, sizeof bytes);
     }
   }
