@@ -5,8 +5,10 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -77,12 +79,21 @@ Rows rows_of(int device, std::int64_t total, const std::optional<AnyInput>& offs
   return Rows::ragged(found, count);
 }
 
+// A row is read from where its offsets say, and those are the caller's.
+void check_offsets(const std::int64_t* offsets, std::int64_t rows, std::int64_t entries) {
+  if (rows < 0 || offsets[0] != 0 || offsets[rows] != entries ||
+      !std::is_sorted(offsets, offsets + rows + 1)) {
+    throw nb::value_error("offsets must rise from 0 to the number of indices");
+  }
+}
+
 CompressedRows compressed_rows(const AnyInput& offsets, const AnyInput& indices, const AnyInput& values,
                                std::int64_t columns, int device) {
   CompressedRows matrix;
   matrix.rows = static_cast<std::int64_t>(offsets.size()) - 1;
   matrix.columns = columns;
   matrix.offsets = typed<std::int64_t>(offsets, device, "offsets");
+  if (device < 0) check_offsets(matrix.offsets, matrix.rows, static_cast<std::int64_t>(indices.size()));
   matrix.indices = typed<std::int64_t>(indices, device, "indices");
   matrix.values = values_of(values, static_cast<std::int64_t>(indices.size()), device);
   return matrix;
@@ -97,8 +108,14 @@ std::vector<nb::ndarray<>> kept(const Arrays&... arrays) {
 NativeMap compressed(int device, const std::string& type, const AnyInput& offsets, const AnyInput& indices,
                      const AnyInput& values, std::int64_t columns) {
   const DataType form = parse_data_type(type);
-  return {linear_map(compressed_rows(offsets, indices, values, columns, device), form),
-          static_cast<std::int64_t>(offsets.size()) - 1, form, device, kept(offsets, indices, values)};
+  const CompressedRows matrix = compressed_rows(offsets, indices, values, columns, device);
+  // A column beyond the unknowns would be read from behind the vector's end.
+  if (matrix.rows != columns) {
+    throw nb::value_error(("a matrix of conjugate gradients is square, but has " +
+                           std::to_string(matrix.rows) + " rows and " + std::to_string(columns) + " columns")
+                              .c_str());
+  }
+  return {linear_map(matrix, form), matrix.rows, form, device, kept(offsets, indices, values)};
 }
 
 NativeMap banded(int device, const std::string& type, std::int64_t width, const AnyInput& values,
@@ -181,6 +198,10 @@ void solve(int device, const AnyInput& b, const AnyOutput& x, const AnyOutput& r
     return array.data();
   };
   problem.systems = rows_of(device, total, offsets, row_length);
+  if (!offsets && row_length && *row_length == 0) {
+    // Systems without unknowns: only what is to be said of them tells how many there are.
+    problem.systems = Rows::rectangle(static_cast<std::int64_t>(iterations.size()), 0);
+  }
   const std::int64_t count = problem.systems.count;
   problem.matrix = map_of(matrix, total, type, device, "A");
   problem.preconditioner = map_of(preconditioner, total, type, device, "preconditioner");
@@ -201,7 +222,9 @@ void solve(int device, const AnyInput& b, const AnyOutput& x, const AnyOutput& r
     problem.callback = [&](std::int64_t) {
       const nb::gil_scoped_acquire acquire;
       const nb::object answer = callback();
-      stopped = PyObject_IsTrue(answer.ptr()) == 1;
+      const int truth = PyObject_IsTrue(answer.ptr());
+      if (truth < 0) throw nb::python_error();  // an array of several elements has none
+      stopped = truth == 1;
       return stopped;
     };
   }

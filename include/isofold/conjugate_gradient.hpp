@@ -21,7 +21,8 @@ enum class CgStatus : std::uint8_t {
   indefinite_operator,        // p . A p <= 0
   indefinite_preconditioner,  // r . M r <= 0
   stagnated,                  // the recursive residual is within the tolerance, the true one is not and no
-                              // longer halves from one check to the next
+                              // longer halves from one check to the next; or a residual is too small to
+                              // be squared
   not_finite,                 // a NaN or an infinity in b, x, A or M, or an overflow
   empty,                      // no unknowns
 };

@@ -42,6 +42,13 @@ def cuda_device(value: object) -> int | None:
     return int(number) if int(kind) in _CUDA_MEMORY else None
 
 
+def unmasked(value: Any, name: str) -> NDArray[Any]:
+    """`value` as an array. The values under a mask are anything: using them would be a guess."""
+    if isinstance(value, np.ma.MaskedArray):
+        raise TypeError(f"{name} is a masked array, whose masked values have no meaning here")
+    return np.asarray(value)
+
+
 def real_array(value: AnyArray, name: str) -> FloatArray:
     """`value` as a float16, float32 or float64 array; integers and booleans become float64.
 
@@ -82,7 +89,7 @@ def flat(array: NDArray[_Scalar]) -> NDArray[_Scalar]:
 
 def row_offsets(offsets: AnyArray, total: int) -> NDArray[np.int64]:
     """Ragged rows: row r holds elements offsets[r] to offsets[r + 1] - 1. Rises from 0 to `total`."""
-    array: NDArray[Any] = np.asarray(cast("ArrayLike", offsets))
+    array = unmasked(offsets, "offsets")
     if array.ndim != 1 or array.size == 0:
         raise ValueError(
             f"offsets must be 1-D with one entry more than there are rows, but has shape {array.shape}"

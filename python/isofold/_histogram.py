@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
-from isofold._arrays import cuda_device, flat, real_array, thread_count
+from isofold._arrays import cuda_device, flat, real_array, thread_count, unmasked
 
 __all__ = ["GradientGrid", "Histogram", "QuantizedGradients", "histogram", "quantize_gradients"]
 
@@ -200,7 +200,7 @@ def histogram(
     if bin_count is None:
         bin_count = int(matrix.max(initial=0)) + 1
     _check_ranges(subset, ids, len(matrix), nodes)
-    pairs = flat(np.asarray(quantized.values, dtype=np.int32))
+    pairs = _pairs_of(quantized.values)
     if pairs.ctypes.data % 8:
         pairs = pairs.copy()
     arrays = _native.histogram(
@@ -221,6 +221,16 @@ def histogram(
     )
 
 
+def _pairs_of(values: Any) -> NDArray[np.int32]:
+    array: NDArray[Any] = np.asarray(values)
+    if array.ndim != 2 or array.shape[1] != 2 or array.dtype.newbyteorder("=") != np.int32:
+        raise TypeError(
+            "gradients: quantised ones are int32 of shape (rows, 2), as quantize_gradients returns them, "
+            f"not {array.dtype} of shape {array.shape}"
+        )
+    return flat(array)
+
+
 def _refuse_device(value: object, name: str) -> None:
     if cuda_device(value) is not None:
         raise TypeError(f"{name} is on a GPU: isofold.torch has these functions for torch's tensors")
@@ -238,8 +248,8 @@ def _gradient_array(value: ArrayLike, name: str) -> NDArray[np.floating[Any]]:
 
 def _bin_array(value: ArrayLike) -> NDArray[np.uint8] | NDArray[np.uint16]:
     _refuse_device(value, "bins")
-    array: NDArray[Any] = np.asarray(value)
-    if array.dtype not in (np.uint8, np.uint16):
+    array = unmasked(value, "bins")
+    if array.dtype.newbyteorder("=") not in (np.uint8, np.uint16):
         raise TypeError(f"bins must be uint8 or uint16, not {array.dtype}")
     if array.ndim != 2:
         raise ValueError(f"bins must have shape (rows, features), not {array.shape}")
@@ -253,7 +263,7 @@ def _bin_array(value: ArrayLike) -> NDArray[np.uint8] | NDArray[np.uint16]:
 
 
 def whole_numbers(value: ArrayLike, name: str, dtype: Any) -> Any:
-    array: NDArray[Any] = np.asarray(value)
+    array = unmasked(value, name)
     if array.ndim != 1:
         raise ValueError(f"{name} must be 1-D, but has shape {array.shape}")
     if array.dtype.kind not in "iu" and array.size:

@@ -245,9 +245,8 @@ def feature_rules(
             continue
         array = np.asarray(value)
         if array.dtype.kind not in "biu" and array.size:
-            raise TypeError(
-                f"{name} must hold {'booleans' if highest == 1 else 'integers'}, not {array.dtype}"
-            )
+            kind = "booleans" if (lowest, highest) == (0, 1) else "integers"
+            raise TypeError(f"{name} must hold {kind}, not {array.dtype}")
         if array.shape not in ((), (features,)):
             raise ValueError(f"{name} has shape {array.shape}, but there are {features} features")
         wrong = np.flatnonzero((np.atleast_1d(array) < lowest) | (np.atleast_1d(array) > highest))

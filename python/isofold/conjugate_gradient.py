@@ -28,7 +28,9 @@ class CGStatus(enum.IntEnum):
     MAX_ITERATIONS = 2
     INDEFINITE_OPERATOR = 3  # p . A p <= 0
     INDEFINITE_PRECONDITIONER = 4  # r . M r <= 0
-    STAGNATED = 5  # the recursive residual is within the tolerance, the true one is not and stays
+    # The recursive residual is within the tolerance, the true one is not and stays; or one is too small to be
+    # squared.
+    STAGNATED = 5
     NOT_FINITE = 6
     EMPTY = 7
 
@@ -124,6 +126,8 @@ class CGSolver:
             found = np.asarray(given(source.reshape(shape)))
             if found.shape != shape:
                 raise ValueError(f"{name} gave shape {found.shape}, but b has shape {shape}")
+            if found.dtype.kind not in "biuf":
+                raise TypeError(f"{name} gave dtype {found.dtype}, which is not of real numbers")
             target.reshape(shape)[...] = found
 
         return apply

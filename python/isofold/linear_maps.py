@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from isofold import _native
+from isofold._arrays import unmasked
 
 __all__ = ["Banded", "BlockDiagonal", "CompressedRows", "NormalEquations"]
 
@@ -30,7 +31,7 @@ class BuiltIn(Protocol):
 
 
 def _values(array: ArrayLike, name: str) -> NDArray[Any]:
-    found = np.asarray(array)
+    found = unmasked(array, name)
     if found.dtype not in (np.dtype(np.float32), np.dtype(np.float64)):
         if found.dtype.kind not in "biuf":
             raise TypeError(f"{name} must hold real numbers, not dtype {found.dtype}")
@@ -43,7 +44,7 @@ def _flat(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _integers(array: ArrayLike, name: str) -> NDArray[np.int64]:
-    found = np.asarray(array)
+    found = unmasked(array, name)
     if found.ndim != 1:
         raise ValueError(f"{name} must be 1-D, but has shape {found.shape}")
     if found.dtype.kind not in "iu":
@@ -62,7 +63,8 @@ class CompressedRows:
     def __init__(
         self, offsets: ArrayLike, indices: ArrayLike, values: ArrayLike, columns: int | None = None
     ) -> None:
-        self.offsets = _integers(offsets, "offsets")
+        # A copy: what is checked here must not change under a solver.
+        self.offsets = _integers(offsets, "offsets").copy()
         self.indices = _integers(indices, "indices")
         self.values = _flat(_values(values, "values"))
         if self.offsets.size == 0 or self.offsets[0] != 0 or (np.diff(self.offsets) < 0).any():

@@ -46,10 +46,12 @@ struct CgState {
   std::int64_t* active = nullptr;  // how many systems are not done
 
   [[nodiscard]] ISOFOLD_HOST_DEVICE CgTerms terms(std::int64_t s) const {
-    return {right_side_norm[s], rtol != nullptr ? rtol[s] : rtol_of_all,
+    return {right_side_norm[s],
+            rtol != nullptr ? rtol[s] : rtol_of_all,
             atol != nullptr ? atol[s] : atol_of_all,
             max_iterations != nullptr ? max_iterations[s] : max_iterations_of_all,
-            row_end(systems, s) - row_begin(systems, s)};
+            row_end(systems, s) - row_begin(systems, s),
+            type == DataType::float32 ? 0x1p-126 : 0x1p-500};
   }
 };
 

@@ -27,6 +27,7 @@ struct CgSystem {
   double alpha = 0.0;
   double beta = 0.0;
   double tolerance = 0.0;
+  double smallest = 0.0;   // below it a residual's square, or its elements, lose their last bits
   double last_true = 0.0;  // norm at the last check
   std::int64_t most_iterations = 0;
   std::int64_t iterations = 0;
@@ -51,6 +52,7 @@ struct CgTerms {
   double atol;
   std::int64_t most_iterations;  // -1: the length
   std::int64_t length;
+  double smallest;
 };
 
 struct CgOutputs {
@@ -63,8 +65,10 @@ struct CgOutputs {
 ISOFOLD_HOST_DEVICE inline void start_system(const CgTerms& terms, std::int64_t index, CgSystem& system,
                                              const CgOutputs& out) {
   system = CgSystem{};
-  const double relative = terms.rtol * terms.right_side_norm;
+  // A norm beyond doubles is no measure: all residuals would be small.
+  const double relative = is_finite(terms.right_side_norm) ? terms.rtol * terms.right_side_norm : 0.0;
   system.tolerance = relative > terms.atol ? relative : terms.atol;
+  system.smallest = terms.smallest;
   system.most_iterations = terms.most_iterations >= 0 ? terms.most_iterations : terms.length;
   out.iterations[index] = 0;
   out.status[index] = CgStatus::running;
@@ -111,6 +115,8 @@ ISOFOLD_HOST_DEVICE inline void after_residual(double norm, double inner, std::i
       ends = CgStatus::converged;
     } else if (system.pending == CgStatus::running && system.iterations >= system.most_iterations) {
       ends = CgStatus::max_iterations;
+    } else if (system.pending == CgStatus::running && norm < system.smallest) {
+      ends = CgStatus::stagnated;
     } else if (system.claimed &&
                ((system.claims > 0 && norm > 0.5 * system.last_true) || system.claims >= kMostClaims)) {
       ends = CgStatus::stagnated;
@@ -131,7 +137,7 @@ ISOFOLD_HOST_DEVICE inline void after_residual(double norm, double inner, std::i
     out.iterations[index] = system.iterations;
     out.residual_norm[index] = norm;
     if (!is_finite(norm)) return system.check_next(CgStatus::not_finite, false);
-    if (norm <= system.tolerance) return system.check_next(CgStatus::running, true);
+    if (norm <= system.tolerance || norm < system.smallest) return system.check_next(CgStatus::running, true);
     if (system.iterations >= system.most_iterations)
       return system.check_next(CgStatus::max_iterations, false);
     if (replace_every > 0 && system.iterations % replace_every == 0) {

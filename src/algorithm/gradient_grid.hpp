@@ -37,6 +37,12 @@ ISOFOLD_HOST_DEVICE inline bool sound(const GradientGrid& grid) {
   return inside(grid.gradient_exponent) && inside(grid.hessian_exponent);
 }
 
+// What a Quantizer makes; a caller's own pairs may be anything.
+ISOFOLD_HOST_DEVICE inline bool on_grid(const QuantizedGradient& q) {
+  return static_cast<std::uint32_t>(q.gradient) + kMostGradient <= 2U * kMostGradient &&
+         static_cast<std::uint32_t>(q.hessian) <= static_cast<std::uint32_t>(kMostHessian);
+}
+
 class Quantizer {
  public:
   ISOFOLD_HOST_DEVICE explicit Quantizer(const GradientGrid& grid)

@@ -177,7 +177,8 @@ class Solve {
 
   // The first check, the iterations, the checks of small and of replaced residuals, and the last one.
   [[nodiscard]] std::int64_t most_steps() const {
-    const std::int64_t most = most_iterations();
+    // Nobody gets as far as that, and the sum below stays within 64 bits.
+    const std::int64_t most = std::min(most_iterations(), std::int64_t{1} << 61);
     const std::int64_t replaced = state_.replace_every > 0 ? most / state_.replace_every : 0;
     return most + replaced + kMostClaims + 4;
   }

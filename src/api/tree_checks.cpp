@@ -205,6 +205,11 @@ Status find_histogram_fault(const HistogramProblem& problem) {
                  row);
     }
     if (node < 0) continue;
+    if (const QuantizedGradient q = problem.gradients[row]; !on_grid(q)) {
+      return bad("gradients: row " + std::to_string(row) + " is " + std::to_string(q.gradient) +
+                     ", hessian " + std::to_string(q.hessian) + ", beyond what quantize_gradients gives",
+                 row);
+    }
     for (std::int32_t f = 0; f < bins.features; ++f) {
       const std::int64_t at = row * bins.row_step + f * bins.feature_step;
       const std::int32_t bin = bins.type == BinType::uint8

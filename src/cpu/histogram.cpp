@@ -89,11 +89,14 @@ class Builder {
     std::int64_t rows[kBlockRows];
     for (std::int64_t first = piece.rows.begin; first < piece.rows.end; first += kBlockRows) {
       const std::int64_t count = std::min(kBlockRows, piece.rows.end - first);
+      bool wild = false;  // its sums would run into each other
       for (std::int64_t i = 0; i < count; ++i) {
         rows[i] = piece.rows.at(first + i);
         const QuantizedGradient q = problem_.gradients[rows[i]];
+        wild |= !on_grid(q);
         pairs[i] = Pair{q.gradient, q.hessian + (std::int64_t{1} << kCountShift)};
       }
+      if (wild) return false;
       if (sizeof(Bin) > 1 && !all_inside(piece, rows, count)) return false;
       std::int32_t f = 0;
       for (; f + kSideBySide <= piece.features; f += kSideBySide) {
@@ -198,7 +201,10 @@ Outcome build(const HistogramProblem& problem, const NodeRows* sorted, const His
   const int threads = thread_count(executor);
   const std::vector<Piece> pieces = cut(problem, sorted, threads);
   const Builder<Bin> builder(problem);
-  std::vector<std::vector<Pair>> sums(static_cast<std::size_t>(std::max(1, threads)));
+  // A place for each thread that there will be: what a caller asks for may be far more than there is to do.
+  const auto workers =
+      std::min<std::size_t>(static_cast<std::size_t>(std::max(1, threads)), pieces.size() + 1);
+  std::vector<std::vector<Pair>> sums(workers);
   std::atomic<bool> sound{true};
   std::mutex mutex;
   const bool finished = parallel_for(executor, threads, static_cast<std::int64_t>(pieces.size()), 1,

@@ -15,10 +15,11 @@ from jax.test_util import check_grads
 from jax_rows import DTYPES, draw, same
 
 import isofold
-from isofold.jax import soft_rank, soft_sort
+from isofold.jax import soft_rank, soft_sort, soft_topk
 
 VALUES = np.array([1, -2, 2, 3, 0.5, -1])
 SOFT = [soft_rank, soft_sort]
+ALL = [*SOFT, partial(soft_topk, k=2)]
 
 
 def test_known_ranks() -> None:
@@ -136,7 +137,7 @@ def test_hessian() -> None:
     assert hessian.tolist() == [[0.25, -0.25], [-0.25, 0.25]]
 
 
-@pytest.mark.parametrize("soft", SOFT)
+@pytest.mark.parametrize("soft", ALL)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rounded_once_from_float64(soft: Any, dtype: str) -> None:
     values = draw(4, 300, dtype=dtype)
@@ -145,7 +146,7 @@ def test_rounded_once_from_float64(soft: Any, dtype: str) -> None:
     assert same(soft(values), expected.astype(dtype))
 
 
-@pytest.mark.parametrize("soft", SOFT)
+@pytest.mark.parametrize("soft", ALL)
 def test_without_64_bit_types(soft: Any, without_x64: None) -> None:
     values, g = draw(4, 90, dtype="float32"), draw(4, 90, seed=1, dtype="float32")
     offsets = np.array([0, 50, 50, 360])
@@ -176,3 +177,77 @@ def test_derivatives_where_ranks_overflow() -> None:
     expected = np.asarray(pull_wide(jnp.asarray(g, "float64"))[0]).astype("float16")
     assert same(pull(jnp.asarray(g))[0], expected)
     assert expected.any()
+
+
+# ---- The top k ----
+
+
+def exact_top_k(values: Any, k: int, strength: float) -> list[Fraction]:
+    s = [Fraction(float(v)) / Fraction(strength) for v in values]
+    order = sorted(range(len(s)), key=lambda i: -s[i])
+    ones = [Fraction(int(place < k)) for place in range(len(s))]
+    found = [Fraction(0)] * len(s)
+    for i, value in zip(order, exact_projection([s[i] for i in order], ones), strict=True):
+        found[i] = value
+    return found
+
+
+def test_known_top_k() -> None:
+    values, mask = VALUES.astype("float32"), [0.25, 0, 0.75, 1, 0, 0]
+    assert soft_topk(values, 2, regularization_strength=2).tolist() == mask
+    assert soft_topk(-values, 2, regularization_strength=2, direction="ASCENDING").tolist() == mask
+    assert soft_topk(VALUES, 0).tolist() == [0] * 6
+    assert soft_topk(VALUES, 6).tolist() == [1] * 6
+
+
+@pytest.mark.parametrize("strength", [0.1, 1.0, 8.0])
+@pytest.mark.parametrize("k", [1, 3, 24])
+def test_top_k_is_the_exact_projection(strength: float, k: int) -> None:
+    values = np.round(draw(6, 25) * 4) / 4  # with ties
+    found = np.asarray(soft_topk(values, k, regularization_strength=strength))
+    singles = np.asarray(soft_topk(values.astype("float32"), k, regularization_strength=strength))
+    assert not np.signbit(found).any()
+    for row, single, given in zip(found, singles, values, strict=True):
+        right = exact_top_k(given, k, strength)
+        assert all(0 <= v <= 1 for v in right)
+        largest = np.abs(given / strength).max() + 1
+        np.testing.assert_allclose(row, [float(v) for v in right], rtol=0, atol=4 * np.spacing(largest))
+        np.testing.assert_allclose(single, row.astype("float32"), rtol=2e-7, atol=0)
+
+
+def test_top_k_of_rows_and_its_derivatives() -> None:
+    call = partial(soft_topk, k=2, regularization_strength=0.7)
+    values = draw(3, 6)
+    check_grads(call, (values,), order=2, modes=("fwd", "rev"))
+    whole = np.asarray(call(values))
+    assert same(jax.jit(call)(values), whole)
+    assert same(jax.vmap(call)(values), whole)
+    assert same(call(values.T, axis=0), np.ascontiguousarray(whole.T))
+    flat, offsets = values.reshape(-1), np.array([0, 0, 6, 7, 18])
+    ragged = np.asarray(call(flat, offsets=offsets))
+    assert same(ragged[:6], whole[0])
+    assert ragged[6] == 1  # a row shorter than k
+    assert same(ragged[7:], np.asarray(call(flat[7:])))
+    broken = values.copy()
+    broken[1, 2] = np.nan
+    found = np.asarray(call(broken))
+    assert np.isnan(found[1]).all()
+    assert same(found[[0, 2]], whole[[0, 2]])
+
+
+@pytest.mark.parametrize(
+    ("k", "error", "message"),
+    [
+        (-1, ValueError, "k must be at least 0, but is -1"),
+        (7, ValueError, "k must be from 0 to the length of the rows, 6, but is 7"),
+        (1.5, TypeError, "k must be an integer, not 1.5"),
+        (True, TypeError, "k must be an integer, not True"),
+    ],
+)
+def test_what_k_may_be(k: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        soft_topk(VALUES, k)
+    with pytest.raises(ValueError, match="regularization must be 'l2', not 'kl'"):
+        soft_topk(VALUES, 2, "kl")
+    with pytest.raises(TypeError, match="k must be an integer, known when jit traces"):
+        jax.jit(lambda v, count: soft_topk(v, count))(VALUES, 2)

@@ -151,6 +151,36 @@ def test_a_solver_is_used_again() -> None:
             "x0 is torch.float32 of shape (2,) on cpu, "
             "but the solver is for torch.float32 of shape (3,) on cpu",
         ),
+        # copy_ would have repeated these for all unknowns.
+        (
+            lambda: cg(lambda x: x.sum(), torch.ones(2)),
+            ValueError,
+            "A gave shape (), but b has shape (2,)",
+        ),
+        (
+            lambda: cg(lambda x: x * 1j, torch.ones(2)),
+            TypeError,
+            "A gave torch.complex64, which is not of real numbers",
+        ),
+        (
+            lambda: cg(lambda x: x, torch.ones(2, 2), preconditioner=lambda x: x[0]),
+            ValueError,
+            "preconditioner gave shape (2,), but b has shape (2, 2)",
+        ),
+        (
+            lambda: cg(
+                CompressedRows(torch.tensor([0, 1]), torch.tensor([2]), torch.ones(1), 3), torch.ones(1)
+            ),
+            ValueError,
+            "a matrix of conjugate gradients is square, but has 1 rows and 3 columns",
+        ),
+        (
+            lambda: cg(
+                CompressedRows(torch.tensor([0, 2**40, 1]), torch.tensor([0]), torch.ones(1)), torch.ones(2)
+            ),
+            ValueError,
+            "offsets must rise from 0 to the number of indices",
+        ),
     ],
 )
 def test_refused(call: object, error: type[Exception], message: str) -> None:
@@ -158,6 +188,12 @@ def test_refused(call: object, error: type[Exception], message: str) -> None:
     with pytest.raises(error) as caught:
         call()
     assert str(caught.value) == message
+
+
+def test_systems_without_unknowns() -> None:
+    found = cg(BlockDiagonal(torch.ones(0)), torch.zeros(3, 0))
+    assert found.x.shape == (3, 0)
+    assert found.status.tolist() == [7, 7, 7]
 
 
 def test_results_are_arrays_of_torch() -> None:

@@ -238,6 +238,35 @@ TEST(ConjugateGradientEnds, AreToldApart) {
   EXPECT_EQ(solved(problem, std::vector<double>{}).status[0], CgStatus::empty);
 }
 
+TEST(ConjugateGradientEnds, ALimitBeyondReachIsNone) {
+  const std::vector<double> b = {1, 2, 3};
+  CgProblem problem = diagonal_problem(b, {1, 2, 4});
+  problem.max_iterations_of_all = std::numeric_limits<std::int64_t>::max();
+  problem.replace_every = 1;
+  EXPECT_EQ(solved(problem, std::vector<double>(3)).status[0], CgStatus::converged);
+}
+
+TEST(ConjugateGradientEnds, WhatIsTooSmallToBeSquaredStagnates) {
+  const std::vector<double> b = {1e-170, 2e-170, 3e-170};
+  const Solution<double> tiny = solved(diagonal_problem(b, {1, 2, 4}), std::vector<double>(3));
+  EXPECT_EQ(tiny.status[0], CgStatus::stagnated);
+  EXPECT_GT(tiny.true_residual_norm[0], 0.0);
+  const std::vector<double> ones = {1, 1, 1};
+  CgProblem problem = diagonal_problem(ones, {1, 2, 3});
+  problem.rtol_of_all = 0;
+  problem.max_iterations_of_all = 100'000;
+  const Solution<double> found = solved(problem, std::vector<double>(3));
+  EXPECT_TRUE(found.status[0] == CgStatus::stagnated || found.status[0] == CgStatus::converged);
+  EXPECT_LT(found.true_residual_norm[0], 1e-15);
+}
+
+TEST(ConjugateGradientEnds, ANormBeyondDoublesIsNoMeasure) {
+  const std::vector<double> b(4, 1.7e308);
+  const Solution<double> found =
+      solved(diagonal_problem(b, {1, 1, 1, 1}), std::vector<double>(4, 0.6 * 1.7e308));
+  EXPECT_EQ(found.status[0], CgStatus::not_finite);
+}
+
 // CuPy issue 7512: a solve reported success with a true residual above its tolerance.
 TEST(ConjugateGradientEnds, ASmallRecursiveResidualIsNoSuccess) {
   Random random(4);

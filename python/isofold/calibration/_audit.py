@@ -25,6 +25,7 @@ from isofold.calibration._inputs import Float64Array, collect_kept
 from isofold.calibration._sums import exact_sum
 
 EVERYTHING = "all rows"
+_LEAST_VARIANCE = 2.0**-100
 
 
 @dataclass(frozen=True)
@@ -182,7 +183,9 @@ def audit(
     leaves = find_leaves(
         made,
         matrix,
-        quantize_gradients(gaps, variances, threads=threads),
+        # A rate of exactly 0 or 1 has no variance: a side of such rows would gain infinitely much where one
+        # is wrong, which is no split. A unit of the grid in its stead lets it win.
+        quantize_gradients(gaps, np.where(variances > 0, variances, _LEAST_VARIANCE), threads=threads),
         searched,
         most=max_segments,
         max_depth=max_depth,
@@ -191,7 +194,7 @@ def audit(
         threads=threads,
     )
     place = locate(leaves, matrix)
-    threshold = NormalDist().inv_cdf(1 - level / (2 * len(leaves)))
+    threshold = -NormalDist().inv_cdf(level / (2 * len(leaves)))
 
     def measured(name: str, inside: NDArray[np.bool_], tests: int) -> AuditSegment:
         test, search = inside & tested, inside & ~tested

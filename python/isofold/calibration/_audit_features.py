@@ -33,7 +33,8 @@ class AuditFeature:
     def bin(self, column: NDArray[np.float64] | KeyColumn) -> NDArray[np.int64]:
         if self.levels is None:
             assert self.bounds is not None
-            assert isinstance(column, np.ndarray)
+            if not isinstance(column, np.ndarray):
+                raise TypeError(f"features[{self.name!r}] must hold numbers, as it did in the audit")
             found = np.searchsorted(self.bounds, column, side="left")
             return np.where(np.isnan(column), self.values, found)
         assert isinstance(column, KeyColumn)

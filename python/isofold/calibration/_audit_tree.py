@@ -163,11 +163,21 @@ def _values_in_words(feature: AuditFeature, values: NDArray[np.bool_]) -> tuple[
     assert feature.bounds is not None
     # Splits of numbers leave one run of bins.
     first, last = int(np.argmax(values)), len(values) - 1 - int(np.argmax(values[::-1]))
+    bounds = _numbers_in_words(feature.bounds)
     if first == 0:
-        return f"{feature.name} <= {feature.bounds[last]:.6g}", False
+        return f"{feature.name} <= {bounds[last]}", False
     if last == len(values) - 1:
-        return f"{feature.name} > {feature.bounds[first - 1]:.6g}", False
-    return f"{feature.bounds[first - 1]:.6g} < {feature.name} <= {feature.bounds[last]:.6g}", False
+        return f"{feature.name} > {bounds[first - 1]}", False
+    return f"{bounds[first - 1]} < {feature.name} <= {bounds[last]}", False
+
+
+def _numbers_in_words(numbers: NDArray[np.float64]) -> list[str]:
+    """Six digits, or as many as tell them all apart: times in seconds, account numbers."""
+    for digits in range(6, 17):
+        words = [f"{number:.{digits}g}" for number in numbers]
+        if len(set(words)) == len(words):
+            return words
+    return [f"{number:.17g}" for number in numbers]
 
 
 def _listed(names: list[str]) -> str:

@@ -2,10 +2,11 @@
 
 The projection of a vector s in falling order onto the permutahedron of w, also in falling order, is s minus
 the non-increasing fit of s - w (Blondel, Teboul, Berthet, Djolonga 2020, Proposition 3). On a block of that
-fit it is (s_i - mean s) + mean w, which loses nothing where s is large. All is formed in float64, with
-exact blocks and means, and rounded once.
+fit it is (s_i - mean s) + mean w, which loses nothing where s is large. Ranks have w = (n, ..., 1), the top k
+k ones and then zeros; sorting has the values for w. All is formed in float64, with exact blocks and means,
+and rounded once.
 
-Where order and blocks stay as they are, both operators are linear in the values, so their derivatives are
+Where order and blocks stay as they are, the operators are linear in the values, so their derivatives are
 one more primitive, and second derivatives are zero. Another regularization is another primitive beside
 these, with its own derivative: `falling`, `weights` and `unsorted` are what it shares.
 """
@@ -59,6 +60,15 @@ def weights(s: Array, cuts: Array | None) -> Array:
     return (length - place).astype(s.dtype)
 
 
+def first(s: Array, cuts: Array | None, k: int) -> Array:
+    """1 in the first k places of every row, then 0."""
+    if cuts is None:
+        place = jnp.broadcast_to(jnp.arange(s.shape[-1]), s.shape)
+    else:
+        _, place, _ = _ragged(cuts, s.shape[-1])
+    return (place < k).astype(s.dtype)
+
+
 def unsorted(sorted_values: Array, order: Array) -> Array:
     """What `falling` brought into order, back where it was."""
     length = order.shape[-1]
@@ -88,19 +98,22 @@ def _divided(x: Any, strength: float, rows: Any) -> Any:
 
 
 def _soft(
-    platform: str, values: Any, *cuts: Any, kind: str, sign: float, strength: float, checked: bool
+    platform: str, values: Any, *cuts: Any, kind: str, sign: float, strength: float, k: int, checked: bool
 ) -> Any:
     given = cuts[0] if cuts else None
     x = values.astype(jnp.float64)
-    s = _divided(sign * x, strength, x) if kind == "rank" else -sign * x
+    s = -sign * x if kind == "sort" else _divided(sign * x, strength, x)
     order = falling(s, given)
     s = _take(s, order)
-    w = weights(s, given)
+    w = first(s, given, k) if kind == "topk" else weights(s, given)
     if kind == "sort":
         s, w = _divided(w, strength, s), s
     fit, starts = _primitives.fit(s - w, None, given, False, checked)
     found = (s - _primitives.mean(s, fit, starts)) + _primitives.mean(w, fit, starts)
-    found = unsorted(found, order) if kind == "rank" else -sign * found
+    if kind == "topk":
+        # A NaN stays one, and a zero is +0.0.
+        found = jnp.where(found <= 0, 0.0, jnp.minimum(found, 1.0))
+    found = -sign * found if kind == "sort" else unsorted(found, order)
     return found.astype(values.dtype), order.astype(_index_type(values.shape[-1])), starts
 
 
@@ -131,23 +144,30 @@ def _linear(
     return [found.astype(x.dtype)]
 
 
-# The derivative of `soft_p`: P' (I - M) P / strength of ranks, M P of sorting and its transpose P' M, where P
-# sorts and M takes means over blocks.
+# The derivative of `soft_p`: P' (I - M) P / strength of ranks and of the top k, M P of sorting and its
+# transpose P' M, where P sorts and M takes means over blocks.
 linear_p = primitive("isofold_soft_linear", lambda x, *_, **__: [x.dtype], _linear)
 _TRANSPOSED = {"rank": "rank", "sort": "sort_transposed", "sort_transposed": "sort"}
 
 
-def soft(values: Array, cuts: Array | None, kind: str, sign: float, strength: float, checked: bool) -> Array:
-    """Soft ranks ("rank") or softly sorted rows ("sort") along the last axis."""
+def soft(
+    values: Array, cuts: Array | None, kind: str, sign: float, strength: float, checked: bool, k: int = 0
+) -> Array:
+    """Soft ranks ("rank"), softly sorted rows ("sort") or masks of the first k of an order ("topk"), along
+    the last axis."""
     arrays = [values] if cuts is None else [values, cuts]
-    return bind(soft_p, *arrays, kind=kind, sign=sign, strength=strength, checked=checked)[0]
+    return bind(soft_p, *arrays, kind=kind, sign=sign, strength=strength, k=k, checked=checked)[0]
 
 
-def _soft_jvp(primals: Sequence[Any], tangents: Sequence[Any], *, checked: bool, **parameters: Any) -> Any:
-    found = bind(soft_p, *primals, checked=checked, **parameters)
+def _soft_jvp(
+    primals: Sequence[Any], tangents: Sequence[Any], *, checked: bool, k: int, **parameters: Any
+) -> Any:
+    found = bind(soft_p, *primals, checked=checked, k=k, **parameters)
     value, order, starts = found
     tangent = zero_like(value)
     if not is_zero(tangents[0]):
+        if parameters["kind"] == "topk":
+            parameters["kind"] = "rank"
         # A refused row is NaN as a whole, so its value tells which.
         tangent = bind(linear_p, tangents[0], order, starts, value, **parameters)[0]
     return found, [tangent, zero_like(order), zero_like(starts)]

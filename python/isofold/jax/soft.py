@@ -1,6 +1,9 @@
-"""Soft ranks and soft sorting: projections onto the permutahedron (Blondel et al. 2020)."""
+"""Soft ranks, soft sorting and soft top-k: projections onto permutahedra (Blondel et al. 2020)."""
 
 from __future__ import annotations
+
+import operator
+from typing import Any
 
 import jax
 from jax import Array
@@ -69,3 +72,62 @@ def soft_sort(
     strength, sign = _arguments(regularization, regularization_strength, direction)
     rows = as_rows(values, None, True, axis, offsets, name="values")
     return rows.bring_back(soft(rows.values, rows.cuts, "sort", sign, strength, rows.checked))
+
+
+def _count(k: Any, rows: int | None) -> int:
+    """k, of rows of that length."""
+    if isinstance(k, jax.core.Tracer):
+        raise TypeError("k must be an integer, known when jit traces, not an array")
+    if isinstance(k, bool) or not hasattr(k, "__index__"):
+        raise TypeError(f"k must be an integer, not {k!r}")
+    count = operator.index(k)
+    if count < 0:
+        raise ValueError(f"k must be at least 0, but is {count}")
+    if rows is not None and count > rows:
+        raise ValueError(f"k must be from 0 to the length of the rows, {rows}, but is {count}")
+    return count
+
+
+def soft_topk(
+    values: ArrayLike,
+    k: int,
+    regularization: str = "l2",
+    regularization_strength: float = 1.0,
+    direction: str = "DESCENDING",
+    axis: int = -1,
+    offsets: ArrayLike | None = None,
+) -> Array:
+    """A soft mask of the k largest values of every row, or of the k smallest if ASCENDING.
+
+    Parameters
+    ----------
+    values : array
+        As for `soft_rank`.
+    k : int
+        From 0 to the length of the rows, a number and not an array; ragged rows that are shorter are taken
+        whole.
+    regularization : "l2"
+    regularization_strength : float
+        Positive. The smaller, the fewer values lie between 0 and 1.
+    direction, axis, offsets
+        As for `soft_rank`.
+
+    Returns
+    -------
+    Array of values' shape and dtype
+        In [0, 1], with sum k but for rounding: the point with that sum, of [0, 1]^n, closest to values /
+        strength. Most of it is 0 or 1 exactly.
+
+    Raises
+    ------
+    ValueError, TypeError
+        As `soft_rank`; for a k out of range, too.
+
+    Notes
+    -----
+    Sander et al. 2023, with p = 2. Cost and derivatives are those of `soft_rank`.
+    """
+    strength, sign = _arguments(regularization, regularization_strength, direction)
+    rows = as_rows(values, None, True, axis, offsets, name="values")
+    count = _count(k, rows.values.shape[-1] if rows.cuts is None else None)
+    return rows.bring_back(soft(rows.values, rows.cuts, "topk", -sign, strength, rows.checked, count))

@@ -123,7 +123,7 @@ class CGSolver:
             )
         return given.detach().to(device=self._like.device, dtype=dtype).contiguous()
 
-    def _map(self, given: Map | None, source: Tensor, target: Tensor, stream: int) -> Any:
+    def _map(self, given: Map | None, name: str, source: Tensor, target: Tensor, stream: int) -> Any:
         if given is None:
             return None
         if isinstance(given, BUILT_IN):
@@ -132,7 +132,13 @@ class CGSolver:
 
         def apply() -> None:
             with torch.no_grad():
-                target.view(shape).copy_(given(source.view(shape)))
+                found = given(source.view(shape))
+                # copy_ would repeat a value, or a row, for all.
+                if found.shape != torch.Size(shape):
+                    raise ValueError(f"{name} gave shape {tuple(found.shape)}, but b has shape {shape}")
+                if found.is_complex():
+                    raise TypeError(f"{name} gave {found.dtype}, which is not of real numbers")
+                target.view(shape).copy_(found)
 
         return apply
 
@@ -179,8 +185,8 @@ class CGSolver:
                 z=hand(z, stream),
                 p=hand(p, stream),
                 q=hand(q, stream),
-                matrix=self._map(self._matrix, p, q, stream),
-                preconditioner=self._map(self._preconditioner, r, z, stream),
+                matrix=self._map(self._matrix, "A", p, q, stream),
+                preconditioner=self._map(self._preconditioner, "preconditioner", r, z, stream),
                 offsets=hand(self._cut.offsets, stream),
                 row_length=self._cut.length if self._cut.offsets is None else None,
                 rtol=hand(rtol, stream),

@@ -151,6 +151,42 @@ def test_certain_predictions() -> None:
     assert json.dumps(wrong.as_dict(), allow_nan=False)
 
 
+def test_certain_predictions_that_are_wrong_are_found() -> None:
+    random = np.random.default_rng(0)
+    kind = random.choice(np.array(["x", "y", "z"]), 6000)
+    scores = np.where(kind == "x", 0.0, random.random(6000))
+    labels = random.random(6000) < np.where(kind == "x", 0.3, scores)
+    found = audit(scores, labels, {"kind": kind})
+    assert [(s.name, s.z, s.significant) for s in found.segments[:1]] == [("kind = x", math.inf, True)]
+    assert abs(found.segments[1].z) < 3
+    certain = audit(np.zeros(6000), kind == "x", {"kind": kind})
+    assert [s.name for s in certain.segments] == ["kind = x", "kind != x"]
+
+
+def test_names_tell_large_numbers_apart() -> None:
+    random = np.random.default_rng(0)
+    time = 1.7e9 + np.arange(8000)
+    scores = random.random(8000)
+    labels = random.random(8000) < scores * np.array([1.0, 0.3, 1.0, 0.6])[np.arange(8000) // 2000]
+    found = audit(scores, labels, {"time": time})
+    names = [segment.name for segment in found.segments]
+    assert len(names) > 2
+    assert len(set(names)) == len(names)
+    assert len(set(found.names({"time": time}))) == len(names)
+
+
+def test_a_level_of_next_to_nothing() -> None:
+    found = audit([0.5] * 10, [0, 1] * 5, {"x": np.arange(10)}, level=1e-300)
+    assert 37 < found.z_threshold < 38
+
+
+def test_numbers_stay_numbers() -> None:
+    scores = np.full(1000, 0.5)
+    found = audit(scores, np.arange(1000) > 500, {"x": np.arange(1000.0)})
+    with pytest.raises(TypeError, match=r"features\['x'\] must hold numbers, as it did in the audit"):
+        found.locate({"x": ["1", "2"]})
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [

@@ -33,8 +33,17 @@ def _python(code: str) -> str:
 def test_importing_loads_numpy_and_nothing_else() -> None:
     packages, modules, metadata = _python(PROBE).splitlines()
     assert packages == "['isofold', 'numpy']"
-    own = ["isofold._arrays", "isofold._histogram", "isofold._native", "isofold._splits", "isofold.isotonic"]
-    assert modules == str(own)
+    own = [
+        "_arrays",
+        "_histogram",
+        "_native",
+        "_splits",
+        "conjugate_gradient",
+        "isotonic",
+        "linear_maps",
+        "segmented",
+    ]
+    assert modules == str([f"isofold.{name}" for name in own])
     assert metadata == "False"
 
 

@@ -146,6 +146,54 @@ def test_ends_and_tolerances() -> None:
     assert not stuck.converged[-1]
 
 
+def test_a_limit_beyond_reach_is_none() -> None:
+    b = np.arange(1.0, 7)
+    diagonal = Banded([np.arange(1.0, 7)])
+    alone = isofold.cg(diagonal, b, [0, 3, 6], maxiter=10)
+    for most in (2**63 - 1, [10, 2**63 - 1]):
+        found = isofold.cg(diagonal, b, [0, 3, 6], maxiter=most)
+        assert found.converged.all()
+        assert np.array_equal(found.x, alone.x)
+    assert isofold.cg(diagonal, b, maxiter=2**62, replace_every=1).converged.all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_a_tolerance_of_zero_ends(dtype: str) -> None:
+    random = np.random.default_rng(0)
+    n = 200
+    matrix = Banded(np.array([[0.0] + [-1.0] * (n - 1), [2.5] * n, [-1.0] * (n - 1) + [0.0]]))
+    b = random.normal(size=n).astype(dtype)
+    found = isofold.cg(matrix, b, rtol=0.0, maxiter=5000)
+    # Beyond what its dtype can hold of a residual there is nothing to be gained, and much to be lost.
+    assert found.status.tolist() == [CGStatus.STAGNATED]
+    assert found.true_residual_norm[0] < 10 * np.finfo(dtype).eps * np.linalg.norm(b)
+    tiny = isofold.cg(matrix, np.full(n, 1e-170), rtol=1e-3)
+    assert tiny.status.tolist() == [CGStatus.STAGNATED]
+
+
+def test_a_norm_beyond_doubles_is_no_measure() -> None:
+    b = np.full(4, 1.7e308)
+    found = isofold.cg(BlockDiagonal(np.ones(4)), b, x0=0.6 * b)
+    assert found.status.tolist() == [CGStatus.NOT_FINITE]
+    assert isofold.cg(BlockDiagonal(np.ones(4)), b, x0=b).converged.all()
+
+
+def test_systems_without_unknowns() -> None:
+    found = isofold.cg(BlockDiagonal(np.ones(0)), np.zeros((3, 0)))
+    assert found.x.shape == (3, 0)
+    assert found.status.tolist() == [CGStatus.EMPTY] * 3
+
+
+def test_rows_keep_their_own_offsets() -> None:
+    offsets = np.arange(4)
+    rows = CompressedRows(offsets, [0, 1, 2], [1.0, 2.0, 4.0])
+    offsets[:] = [0, 2**50, 2**50, 2**51]
+    assert np.allclose(isofold.cg(rows, [1.0, 2.0, 4.0]).x, 1)
+    rows.offsets[1:] = 2**50
+    with pytest.raises(ValueError, match="offsets must rise from 0 to the number of indices"):
+        isofold.cg(rows, [1.0, 2.0, 4.0])
+
+
 def test_a_callback_sees_and_stops() -> None:
     banded, _, b, offsets = systems("float64")
     seen = []
@@ -193,6 +241,11 @@ def test_a_solver_is_used_again() -> None:
             "A gave shape (1,), but b has shape (2,)",
         ),
         (
+            lambda: isofold.cg(lambda x: x * 1j, np.ones(2)),
+            TypeError,
+            "A gave dtype complex128, which is not of real numbers",
+        ),
+        (
             lambda: isofold.cg(lambda x: x, np.ones((2, 2, 2))),
             ValueError,
             "b must be 1-D, or 2-D with a system a row, but has shape (2, 2, 2)",
@@ -214,9 +267,24 @@ def test_a_solver_is_used_again() -> None:
             "x0 has shape (3,), but the solver is for (2,)",
         ),
         (
+            lambda: isofold.cg(CompressedRows([0, 1], [10**9], [1.0], 10**9 + 1), np.ones(1)),
+            ValueError,
+            "a matrix of conjugate gradients is square, but has 1 rows and 1000000001 columns",
+        ),
+        (
+            lambda: isofold.cg(lambda x: x, np.ones(2), callback=lambda _: np.ones(2)),
+            ValueError,
+            "The truth value of an array with more than one element is ambiguous. Use a.any() or a.all()",
+        ),
+        (
             lambda: CompressedRows([0, 1], [5], [1.0]),
             ValueError,
             "indices must lie from 0 to 0, but indices[0] is 5",
+        ),
+        (
+            lambda: Banded(np.ma.masked_array(np.ones((1, 3)), [[1, 0, 0]])),
+            TypeError,
+            "diagonals is a masked array, whose masked values have no meaning here",
         ),
         (
             lambda: Banded(np.ones((2, 3))),

@@ -204,6 +204,7 @@ def test_extra_trees_draw_one_candidate_for_each_node_and_feature() -> None:
         ({"bin_counts": [4, 9]}, ValueError, r"bin_counts\[1\] is 9, which is not from 0 to 4"),
         ({"bin_counts": [4, 0], "missing": [True, True]}, ValueError, "feature 1, has_missing, but no bins"),
         ({"feature_mask": [1, 0]}, TypeError, "feature_mask must hold booleans"),
+        ({"monotone": [1.0, 0.0]}, TypeError, "monotone must hold integers"),
         ({"feature_mask": [True]}, ValueError, "feature_mask has shape"),
         ({"parent_outputs": [1.0, 2.0]}, ValueError, "parent_outputs has shape"),
         ({"output_bounds": [[2.0, 1.0]]}, ValueError, "output_bounds: node 0, the lower one"),

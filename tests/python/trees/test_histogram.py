@@ -159,6 +159,8 @@ BINS = np.array([[0, 1], [2, 3], [1, 0]], np.uint8)
         ({"node_ids": [0.0, 1.0, 1.0]}, TypeError, "node_ids must hold integers"),
         ({"rows": [0, 3]}, ValueError, r"rows\[1\] is 3"),
         ({"rows": [-1]}, ValueError, r"rows\[0\] is -1"),
+        ({"bins": np.ma.masked_array(BINS, BINS == 0)}, TypeError, "bins is a masked array"),
+        ({"node_ids": np.ma.masked_array([0, 0, 0], [1, 0, 0])}, TypeError, "node_ids is a masked array"),
         ({"nodes": True}, TypeError, "nodes must be an integer"),
         ({"threads": 0}, ValueError, "threads must be at least 1"),
     ],
@@ -171,6 +173,32 @@ def test_errors_name_argument_and_position(arguments: dict, error: type[Exceptio
 def test_quantised_gradients_bring_their_hessians() -> None:
     with pytest.raises(TypeError, match="part of quantised gradients"):
         isofold.histogram(BINS, isofold.quantize_gradients([1.0, 2.0, 3.0]), [1.0, 1.0, 1.0])
+
+
+def test_more_threads_than_there_can_be() -> None:
+    # Memory for a thousand million threads would be the end of the process.
+    found = isofold.histogram(BINS, [1.0, 2.0, 3.0], threads=2**31 - 1)
+    assert found == isofold.histogram(BINS, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("dtype", [">u2", "<u2", "u1"])
+def test_bins_of_any_byte_order(dtype: str) -> None:
+    assert isofold.histogram(BINS.astype(dtype), [1.0, 2.0, 3.0]) == isofold.histogram(BINS, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("pair", [(2**29 + 1, 1), (-(2**29) - 1, 1), (0, 2**24 + 1), (0, -1), (-(2**31), 0)])
+def test_pairs_beyond_the_grid_are_refused(pair: tuple[int, int]) -> None:
+    quantized = isofold.quantize_gradients([1.0, 2.0, 3.0])
+    quantized.values[1] = pair
+    message = f"gradients: row 1 is {pair[0]}, hessian {pair[1]}, beyond what quantize_gradients gives"
+    with pytest.raises(ValueError, match=message):
+        isofold.histogram(BINS, quantized)
+    quantized.values[1] = (
+        np.sign(pair) * np.minimum(np.abs(np.int64(pair)), (2**29, 2**24)) * (1, pair[1] > 0)
+    )
+    assert isofold.histogram(BINS, quantized).counts.sum() == 6
+    with pytest.raises(TypeError, match="quantised ones are int32"):
+        isofold.histogram(BINS, quantized._replace(values=quantized.values.astype(np.float64)))
 
 
 def test_inputs_are_left_alone() -> None:
