@@ -1,8 +1,8 @@
 #include "cpu/lane_rows.hpp"
 
 #include <cmath>
-#include <cstring>
 
+#include "cpu/flag_bytes.hpp"
 #include "cpu/instruction_set.hpp"
 #include "cpu/streaming.hpp"
 #include "cpu/survey.hpp"
@@ -11,24 +11,22 @@
 namespace isofold::cpu {
 namespace {
 
-using Bytes __attribute__((vector_size(8))) = std::uint8_t;
-
 // A multiple of every number of elements that a block can have.
 constexpr double kScale = 720720.0;
 
 using Kernel = std::uint32_t(const double*, int, bool, double, double*, std::uint32_t*);
+using MeansKernel = std::uint32_t(const double*, const LaneBlocks&, double, double*);
 struct LaneKernels {
   Kernel* fit[2][2];  // [to floats][sums are exact]
+  MeansKernel* means[2][2];
 };
 
-#define ISOFOLD_LANE_KERNELS                                       \
-  LaneKernels {                                                    \
-    {                                                              \
-      {fit_lane_rows<false, false>, fit_lane_rows<false, true>}, { \
-        fit_lane_rows<true, false>, fit_lane_rows<true, true>      \
-      }                                                            \
-    }                                                              \
+#define ISOFOLD_FLAVOURS(kernel)                                                             \
+  {                                                                                          \
+    {kernel<false, false>, kernel<false, true>}, { kernel<true, false>, kernel<true, true> } \
   }
+#define ISOFOLD_LANE_KERNELS \
+  LaneKernels { ISOFOLD_FLAVOURS(fit_lane_rows), ISOFOLD_FLAVOURS(find_lane_means) }
 
 namespace plain {
 constexpr bool kFixedLength = false;
@@ -97,16 +95,17 @@ std::uint32_t LaneRows::fit(const double* values, int length, Format format, dou
   const double error = survey.total_error(64.0);
   Kernel* kernel = kernels().fit[format.precision == 53 ? 0 : 1][error == 0.0 ? 1 : 0];
   const std::uint32_t failed = kernel(values, length, exact, error, fits, masks);
-  // Eight bits become eight bytes; a row's spare places are overwritten by the next row.
+  // A row's spare places are overwritten by the next row.
   for (int row = 0; row < kLanes; ++row) {
-    for (int k = 0; k < length; k += 8) {
-      Bytes bytes;
-      std::memset(&bytes, static_cast<std::uint8_t>(masks[row] >> k), sizeof bytes);
-      bytes = (bytes >> Bytes{0, 1, 2, 3, 4, 5, 6, 7}) & Bytes{1, 1, 1, 1, 1, 1, 1, 1};
-      std::memcpy(starts_ + row * length + k, &bytes, sizeof bytes);
-    }
+    for (int k = 0; k < length; k += 8) write_flag_bytes(masks[row] >> k, starts_ + row * length + k);
   }
   return failed;
+}
+
+std::uint32_t lane_means(const double* values, const LaneBlocks& blocks, Format format, double pair_error,
+                         double* means) {
+  const auto& by_exactness = kernels().means[format.precision == 53 ? 0 : 1];
+  return by_exactness[pair_error == 0.0 ? 1 : 0](values, blocks, pair_error, means);
 }
 
 }  // namespace isofold::cpu

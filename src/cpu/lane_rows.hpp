@@ -33,4 +33,16 @@ class LaneRows {
   std::uint8_t starts_[kMost + kLaneRow] = {};
 };
 
+// Eight blocks of 2 to kLaneRow elements.
+struct LaneBlocks {
+  std::int64_t starts[8];
+  double counts[8];
+};
+
+// Their means, rounded to float64 or float32. `kLaneRow` elements are read from each start on; the sum of all
+// magnitudes is below 2^900. `pair_error`: of 64 operations, 0 where sums are exact. Bit i of the answer:
+// mean i is left undecided.
+[[nodiscard]] std::uint32_t lane_means(const double* values, const LaneBlocks& blocks, Format format,
+                                       double pair_error, double* means);
+
 }  // namespace isofold::cpu

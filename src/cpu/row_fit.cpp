@@ -5,7 +5,10 @@
 
 #include "algorithm/exact_blocks.hpp"
 #include "cpu/counters.hpp"
+#include "cpu/flag_bytes.hpp"
+#include "cpu/lane_rows.hpp"
 #include "cpu/streaming.hpp"
+#include "cpu/vector_lanes.hpp"
 #include "exact/rounded_quotient.hpp"
 
 namespace isofold::cpu {
@@ -25,7 +28,21 @@ class ShortMeans {
   ShortMeans(const Survey& survey, bool weighted, Format format)
       : total_error_(survey.total_error(1.0)),
         weight_error_(weighted ? survey.weight_error(1.0) : 0.0),
+        in_lanes_(!weighted && survey.magnitude < 0x1p900 &&
+                  (format.precision == 53 || format.precision == 24)),
         format_(format) {}
+
+  // Whether `of` may be asked for means of several short blocks at once.
+  [[nodiscard]] bool in_lanes() const { return in_lanes_; }
+
+  // The means of eight blocks without weights: kLaneRow elements can be read from each start on.
+  void of(const double* values, const LaneBlocks& blocks, double* means) const {
+    for (std::uint32_t left = lane_means(values, blocks, format_, 64.0 * total_error_, means); left != 0;
+         left &= left - 1) {
+      const int lane = __builtin_ctz(left);
+      means[lane] = of(values + blocks.starts[lane], nullptr, static_cast<std::int64_t>(blocks.counts[lane]));
+    }
+  }
 
   // The mean of `count` >= 1 loaded elements, rounded; weights may be null.
   [[nodiscard]] double of(const double* values, const double* weights, std::int64_t count) const {
@@ -82,12 +99,114 @@ class ShortMeans {
 
   double total_error_;  // of one operation
   double weight_error_;
+  bool in_lanes_;
   Format format_;
 };
 
 void fill(const FitTarget& target, std::int64_t begin, std::int64_t end, double mean) {
   store_constant(target.out.fit, target.begin + begin, end - begin, target.bounds.clip(target.sign * mean));
 }
+
+// Writes blocks of several elements, in their order, and what lies between them: elements that are blocks of
+// their own. Short blocks without weights wait until eight of them have their means found side by side.
+class BlockWriter {
+ public:
+  // All positions count from the first element of `values`, `weights` and `fit`; `fit` may be `values`.
+  BlockWriter(const ShortMeans& means, const double* values, const double* weights, double* fit,
+              std::int64_t count)
+      : means_(means), values_(values), weights_(weights), fit_(fit), count_(count) {}
+
+  void add_short(std::int64_t start, std::int64_t end) {
+    if (!means_.in_lanes() || end - start > kLaneRow || start + kLaneRow > count_) {
+      const double* weights = weights_ != nullptr ? weights_ + start : nullptr;
+      add(start, end, means_.of(values_ + start, weights, end - start));
+      return;
+    }
+    waiting_.starts[waiting_count_] = start;
+    waiting_.counts[waiting_count_] = static_cast<double>(end - start);
+    places_[waiting_count_++] = length_;
+    add(start, end, 0.0);
+    if (waiting_count_ == kLanes) write();
+  }
+
+  void add(std::int64_t start, std::int64_t end, double mean) {
+    blocks_[length_++] = {start, end, mean};
+    if (waiting_count_ == 0 || length_ == kMost) write();
+  }
+
+  void finish() {
+    write();
+    copy(count_);
+  }
+
+ private:
+  struct Block {
+    std::int64_t start;
+    std::int64_t end;
+    double mean;
+  };
+  static constexpr int kMost = 2 * kLanes;
+  static constexpr int kFew = 3;  // so many take as long one after the other
+
+  void write() {
+    find_means();
+    for (int i = 0; i < length_; ++i) {
+      const Block& block = blocks_[i];
+      copy(block.start);
+      fill(block.start, block.end, block.mean + 0.0);
+      written_ = block.end;
+    }
+    length_ = 0;
+  }
+
+  void find_means() {
+    if (waiting_count_ == 0) return;
+    double means[kLanes];
+    if (waiting_count_ >= kFew) {
+      for (int i = waiting_count_; i < kLanes; ++i) {
+        waiting_.starts[i] = waiting_.starts[0];
+        waiting_.counts[i] = waiting_.counts[0];
+      }
+      means_.of(values_, waiting_, means);
+    } else {
+      for (int i = 0; i < waiting_count_; ++i) {
+        means[i] =
+            means_.of(values_ + waiting_.starts[i], nullptr, static_cast<std::int64_t>(waiting_.counts[i]));
+      }
+    }
+    for (int i = 0; i < waiting_count_; ++i) blocks_[places_[i]].mean = means[i];
+    waiting_count_ = 0;
+  }
+
+  // Adding +0.0 makes every zero a positive one.
+  void copy(std::int64_t end) {
+    if (fit_ == values_) return;
+    for (std::int64_t i = written_; i < end; ++i) fit_[i] = values_[i] + 0.0;
+  }
+
+  // Eight at a time, without a loop, where what is written too much is written again and none of it is a
+  // value still to be read.
+  void fill(std::int64_t start, std::int64_t end, double mean) {
+    if (end - start > kLaneRow || start + kLaneRow > count_ || fit_ == values_) {
+      std::fill(fit_ + start, fit_ + end, mean);
+      return;
+    }
+    std::fill_n(fit_ + start, kLanes, mean);
+    if (end - start > kLanes) std::fill_n(fit_ + start + kLanes, kLanes, mean);
+  }
+
+  const ShortMeans& means_;
+  const double* values_;
+  const double* weights_;
+  double* fit_;
+  std::int64_t count_;
+  std::int64_t written_ = 0;
+  Block blocks_[kMost];
+  int length_ = 0;
+  LaneBlocks waiting_;
+  int places_[kLanes];  // in blocks_
+  int waiting_count_ = 0;
+};
 
 // Writes the blocks that start at the vertices from `first` up to, but not including, `last`, which is a
 // vertex. `values` and `weights` hold the elements from `first` on; the fit is formed in `buffer`, which may
@@ -101,26 +220,19 @@ void write_blocks(const FitTarget& target, const Survey& survey, const VertexMas
   const ShortMeans means(survey, weights != nullptr, target.format);
   double* direct = fit_in_place(target);
   double* fit = direct != nullptr ? direct + first : buffer;
-  // Blocks of one element have their value. Adding +0.0 makes every zero a positive one.
-  const auto copy = [&](std::int64_t from, std::int64_t to) {
-    if (fit == values) return;
-    for (std::int64_t i = from - first; i < to - first; ++i) fit[i] = values[i] + 0.0;
-  };
+  BlockWriter writer(means, values, weights, fit, count);
   // Every run of points that are no vertices lies inside one block, which starts just before the run.
-  std::int64_t written = first;
   for (std::int64_t hole = mask.next_hole(first, last); hole < last;) {
     const std::int64_t start = hole - 1;
     const std::int64_t end = mask.next(hole);
-    const double mean = end - start >= kLongBlock
-                            ? long_mean(start, end)
-                            : means.of(values + (start - first),
-                                       weights != nullptr ? weights + (start - first) : nullptr, end - start);
-    copy(written, start);
-    std::fill(fit + (start - first), fit + (end - first), mean + 0.0);
-    written = end;
+    if (end - start >= kLongBlock) {
+      writer.add(start - first, end - first, long_mean(start, end));
+    } else {
+      writer.add_short(start - first, end - first);
+    }
     hole = mask.next_hole(end, last);
   }
-  copy(written, last);
+  writer.finish();
   if (direct == nullptr) store_fit(target, first, count, fit);
 }
 
@@ -138,7 +250,9 @@ void flag_blocks(const FitTarget& target, const std::uint32_t* mask, std::int64_
     if (bits == 0 || bits == ~0U) {
       std::fill_n(flags + start, length, static_cast<std::uint8_t>(bits & 1));
     } else {
-      for (std::int64_t i = 0; i < length; ++i) flags[start + i] = static_cast<std::uint8_t>((bits >> i) & 1);
+      std::int64_t i = 0;
+      for (; i + 8 <= length; i += 8) write_flag_bytes(bits >> i, flags + start + i);
+      for (; i < length; ++i) flags[start + i] = static_cast<std::uint8_t>((bits >> i) & 1);
     }
   }
 }

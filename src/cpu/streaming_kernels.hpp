@@ -189,10 +189,10 @@ inline void pair_sums_of_tiles(const double* values, const double* weights, std:
 // addition of the losses u k u M: 528 u^2 M in all, a little over half of the 64 operations that
 // RowHull::place_chunks grants the inside of a tile.
 //
-// A tile's depth: with c the rounded mean, d_k = y_k - c and D = sum |d_k|, the running sum of the d_k is off
-// by u D for the d_k and by 31 u D for its additions; sum - 32 c by u |sum| for what the pair's low part
-// holds, 528 u^2 M, M <= 2 D + 32 |c| for the sum's own error, and 2^-1069 where c underflows. 2^-46 (D + 32
-// |c|) is 128 u, and more than twice all that.
+// A tile's depth: with c a thirty-second of `high`, d_k = y_k - c and D = sum |d_k|, the running sum of the
+// d_k is off by u D for the d_k and by 31 u D for its additions. `high` itself, a plain running sum, is off
+// by 31 u M from the tile's sum, M <= D + |high|, and by 2^-1069 where c underflows; the bound's own rounding
+// is below 2 u D: 65 u D + 31 u |high| in all, where 2^-46 (D + |high|) is 128 u of both.
 inline Statistics scan_tiles(const double* values, std::int64_t tiles, DoubleDouble* totals, double* depths) {
   const Integers magnitude_bits = Integers{} + INT64_MAX;
   const Doubles infinite = Doubles{} + kInfinity;
