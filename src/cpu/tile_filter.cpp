@@ -76,7 +76,7 @@ std::int64_t TileFilter::find_polyline(const ScannedTiles& tiles, std::int64_t c
 bool TileFilter::choose(const ScannedTiles& tiles, std::uint32_t* candidates, double* prefix) {
   const std::int64_t number = tiles.values.number;
   const std::int64_t corners = find_polyline(tiles, number);
-  if (8 * corners > 7 * number) return false;
+  if (2 * corners > number) return false;
   const Starts starts{tiles, number};
   const double slack = 0x1p-46 * tiles.magnitude + 0x1p-1000;
   for (std::int64_t c = 0; c + 1 < corners; ++c) {

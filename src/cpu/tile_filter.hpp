@@ -41,7 +41,8 @@ class TileFilter {
 
   // Sets bit k of word t where point 32 t + k may be a vertex, and the prefix sums of these points and of the
   // end, in plain doubles: off by at most 40 u times the magnitude. Returns false, with nothing set, where
-  // nearly every tile start is on the hull: more is to be gained from neighbours there.
+  // more than half of the tile starts are on the hull: most tiles would have to be looked at again, and the
+  // tests of neighbours are cheaper.
   bool choose(const ScannedTiles& tiles, std::uint32_t* candidates, double* prefix);
 
  private:
