@@ -131,10 +131,11 @@ class Solver {
     }
     double* direct = whole_vectors ? fit_in_place(all) : nullptr;
     double* fits = direct != nullptr ? direct : work.lanes.fits();
-    const std::uint32_t failed = work.lanes.fit(values, static_cast<int>(length), format_, fits);
+    std::uint8_t* wanted = out_.block_starts != nullptr ? out_.block_starts + rows.begin : nullptr;
+    std::uint8_t* starts = whole_vectors && wanted != nullptr ? wanted : work.lanes.starts();
+    const std::uint32_t failed = LaneRows::fit(values, static_cast<int>(length), format_, fits, starts);
     if (out_.fit.present() && direct == nullptr) store_fit(all, 0, rows.length, fits);
-    if (out_.block_starts != nullptr)
-      std::copy_n(work.lanes.starts(), rows.length, out_.block_starts + rows.begin);
+    if (wanted != nullptr && wanted != starts) std::copy_n(starts, rows.length, wanted);
     for (std::uint32_t left = failed; left != 0 && allowed_; left &= left - 1)
       solve_short_row(r + __builtin_ctz(left), work);
   }

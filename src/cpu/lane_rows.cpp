@@ -82,7 +82,8 @@ const LaneKernels& kernels() {
 
 }  // namespace
 
-std::uint32_t LaneRows::fit(const double* values, int length, Format format, double* fits) {
+std::uint32_t LaneRows::fit(const double* values, int length, Format format, double* fits,
+                            std::uint8_t* starts) {
   const Statistics facts = statistics(values, kLanes * std::int64_t{length});
   if (!facts.finite || !(facts.magnitude < 0x1p900)) return (1U << kLanes) - 1;
   Survey survey;
@@ -97,7 +98,7 @@ std::uint32_t LaneRows::fit(const double* values, int length, Format format, dou
   const std::uint32_t failed = kernel(values, length, exact, error, fits, masks);
   // A row's spare places are overwritten by the next row.
   for (int row = 0; row < kLanes; ++row) {
-    for (int k = 0; k < length; k += 8) write_flag_bytes(masks[row] >> k, starts_ + row * length + k);
+    for (int k = 0; k < length; k += 8) write_flag_bytes(masks[row] >> k, starts + row * length + k);
   }
   return failed;
 }

@@ -15,17 +15,16 @@ class LaneRows {
   static constexpr int kMost = 8 * kLaneRow;
 
   // Fits eight rows of one length, 2 to kLaneRow, one after the other in `values`; fits are rounded to
-  // float64 or float32. Where the length is no multiple of eight, `kLaneRow` places behind `values` are read
-  // and as many behind `fits` written. Bit i of the answer: row i is not fitted, for it takes more than
-  // doubles to decide it, or is not allowed.
-  [[nodiscard]] std::uint32_t fit(const double* values, int length, Format format, double* fits);
-
-  // Ones where blocks start, after a fit.
-  [[nodiscard]] const std::uint8_t* starts() const { return starts_; }
+  // float64 or float32; `starts` gets ones where blocks start. Where the length is no multiple of eight,
+  // `kLaneRow` places behind `values` are read and as many behind `fits` and `starts` written. Bit i of the
+  // answer: row i is not fitted, for it takes more than doubles to decide it, or is not allowed.
+  [[nodiscard]] static std::uint32_t fit(const double* values, int length, Format format, double* fits,
+                                         std::uint8_t* starts);
 
   // Buffers for the above.
   [[nodiscard]] double* values() { return values_; }
   [[nodiscard]] double* fits() { return fits_; }
+  [[nodiscard]] std::uint8_t* starts() { return starts_; }
 
  private:
   double values_[kMost + kLaneRow] = {};
