@@ -21,12 +21,16 @@ struct LaneKernels {
   MeansKernel* means[2][2];
 };
 
-#define ISOFOLD_FLAVOURS(kernel)                                                             \
-  {                                                                                          \
-    {kernel<false, false>, kernel<false, true>}, { kernel<true, false>, kernel<true, true> } \
+#define ISOFOLD_LANE_KERNELS                                           \
+  LaneKernels {                                                        \
+    {{fit_lane_rows<false, false>, fit_lane_rows<false, true>},        \
+     {fit_lane_rows<true, false>, fit_lane_rows<true, true>}},         \
+    {                                                                  \
+      {find_lane_means<false, false>, find_lane_means<false, true>}, { \
+        find_lane_means<true, false>, find_lane_means<true, true>      \
+      }                                                                \
+    }                                                                  \
   }
-#define ISOFOLD_LANE_KERNELS \
-  LaneKernels { ISOFOLD_FLAVOURS(fit_lane_rows), ISOFOLD_FLAVOURS(find_lane_means) }
 
 namespace plain {
 constexpr bool kFixedLength = false;
