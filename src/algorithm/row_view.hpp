@@ -24,6 +24,12 @@ struct RowView {
 // Converts `count` elements from `first` on to doubles, exactly.
 void load(ConstArray array, std::int64_t first, std::int64_t count, double* out);
 
+// The row's elements from `first` on, where they already are what load_values would give; else null.
+inline const double* values_in_place(const RowView& row, std::int64_t first) {
+  if (row.values.type != DataType::float64 || row.sign < 0) return nullptr;
+  return static_cast<const double*>(row.values.data) + row.begin + first;
+}
+
 inline void load_values(const RowView& row, std::int64_t first, std::int64_t count, double* out) {
   load(row.values, row.begin + first, count, out);
   if (row.sign < 0) {

@@ -9,9 +9,11 @@
 #include "cpu/chunk.hpp"
 #include "cpu/counters.hpp"
 #include "cpu/cpu.hpp"
+#include "cpu/lane_rows.hpp"
 #include "cpu/parallel.hpp"
 #include "cpu/row_fit.hpp"
 #include "cpu/row_hull.hpp"
+#include "cpu/vector_lanes.hpp"
 
 namespace isofold::cpu {
 namespace {
@@ -26,6 +28,7 @@ struct Workspace {
 
   Chunk chunk;
   std::vector<std::uint32_t> mask;
+  LaneRows lanes;
 };
 
 class Solver {
@@ -66,6 +69,11 @@ class Solver {
             const std::int64_t length = rows.end(r) - rows.begin(r);
             if (length == 0 || length >= split) continue;
             if (interrupted_ || !allowed_) return;
+            if (fits_lanes(r, length, end)) {
+              solve_lane_rows(r, length, workspace(worker));
+              r += kLanes - 1;
+              continue;
+            }
             if (length <= chunk_size_) {
               solve_short_row(r, workspace(worker));
             } else {
@@ -99,6 +107,40 @@ class Solver {
   }
   [[nodiscard]] FitTarget target(const RowView& row) const {
     return {out_, row.begin, row.sign, format_, bounds_};
+  }
+
+  // Whether rows r .. r + kLanes - 1, all of which begin before `end`, can be fitted side by side.
+  [[nodiscard]] bool fits_lanes(std::int64_t r, std::int64_t length, std::int64_t end) const {
+    const Rows& rows = problem_.rows;
+    if (problem_.weights.present() || (format_.precision != 53 && format_.precision != 24)) return false;
+    if (length < 2 || length > std::min<std::int64_t>(kLaneRow, chunk_size_)) return false;
+    if (r + kLanes > rows.count || rows.begin(r + kLanes - 1) >= end) return false;
+    if (rows.offsets == nullptr) return true;
+    for (std::int64_t i = r + 1; i < r + kLanes; ++i) {
+      if (rows.end(i) - rows.begin(i) != length) return false;
+    }
+    return true;
+  }
+
+  void solve_lane_rows(std::int64_t r, std::int64_t length, Workspace& work) {
+    RowView rows = view(r);
+    rows.length = kLanes * length;
+    const FitTarget all = target(rows);
+    const bool whole_vectors = length % kLanes == 0;
+    const double* values = whole_vectors ? values_in_place(rows, 0) : nullptr;
+    if (values == nullptr) {
+      load_values(rows, 0, rows.length, work.lanes.values());
+      values = work.lanes.values();
+    }
+    double* direct = whole_vectors ? fit_in_place(all) : nullptr;
+    double* fits = direct != nullptr ? direct : work.lanes.fits();
+    std::uint8_t* wanted = out_.block_starts != nullptr ? out_.block_starts + rows.begin : nullptr;
+    std::uint8_t* starts = whole_vectors && wanted != nullptr ? wanted : work.lanes.starts();
+    const std::uint32_t failed = LaneRows::fit(values, static_cast<int>(length), format_, fits, starts);
+    if (out_.fit.present() && direct == nullptr) store_fit(all, 0, rows.length, fits);
+    if (wanted != nullptr && wanted != starts) std::copy_n(starts, rows.length, wanted);
+    for (std::uint32_t left = failed; left != 0 && allowed_; left &= left - 1)
+      solve_short_row(r + __builtin_ctz(left), work);
   }
 
   void solve_short_row(std::int64_t r, Workspace& work) {

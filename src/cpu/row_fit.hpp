@@ -21,6 +21,12 @@ struct FitTarget {
   Bounds bounds;
 };
 
+// Where the row's fit is to be stored, if that is just as it is formed, in doubles; else null.
+[[nodiscard]] double* fit_in_place(const FitTarget& target);
+
+// Rounds and stores `count` values of the fit from `first` on, with sign and bounds. Uses them up.
+void store_fit(const FitTarget& target, std::int64_t first, std::int64_t count, double* fit);
+
 // Writes the fit of a row that is one loaded chunk, whose hull's vertices are in `mask`. Uses up the chunk's
 // values.
 void write_chunk_fit(Chunk* chunk, const std::uint32_t* mask, const FitTarget& target);

@@ -112,9 +112,13 @@ Point RowHull::point(std::int64_t index) const {
   const std::int64_t chunk = index / chunk_size_;
   const std::int64_t tile = index / kTile;
   const std::int64_t inside = index % kTile;
-  double values[kTile];
+  double buffer[kTile];
   double weights[kTile];
-  load_values(row_, tile * kTile, inside, values);
+  const double* values = values_in_place(row_, tile * kTile);
+  if (values == nullptr) {
+    load_values(row_, tile * kTile, inside, buffer);
+    values = buffer;
+  }
   if (row_.weighted()) load_weights(row_, tile * kTile, inside, weights);
   const DoubleDouble total = (chunk_totals_[at(chunk)] + tile_totals_[at(tile)]) +
                              pair_sum(values, row_.weighted() ? weights : nullptr, inside);

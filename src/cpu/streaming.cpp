@@ -21,10 +21,13 @@ struct Kernels {
   void (*window_words)(const double*, std::int64_t, std::uint32_t*);
   DoubleDouble (*pair_sum)(const double*, const double*, std::int64_t);
   void (*pair_sums_of_tiles)(const double*, const double*, std::int64_t, DoubleDouble*);
+  Statistics (*scan_tiles)(const double*, std::int64_t, DoubleDouble*, double*);
 };
 
-#define ISOFOLD_KERNELS \
-  Kernels { statistics, multiply, prefix_sums, rising_words, window_words, pair_sum, pair_sums_of_tiles }
+#define ISOFOLD_KERNELS                                                                                     \
+  Kernels {                                                                                                 \
+    statistics, multiply, prefix_sums, rising_words, window_words, pair_sum, pair_sums_of_tiles, scan_tiles \
+  }
 
 namespace plain {
 #include "cpu/streaming_kernels.hpp"
@@ -97,6 +100,9 @@ DoubleDouble pair_sum(const double* values, const double* weights, std::int64_t 
 }
 void pair_sums_of_tiles(const double* values, const double* weights, std::int64_t tiles, DoubleDouble* out) {
   kernels().pair_sums_of_tiles(values, weights, tiles, out);
+}
+Statistics scan_tiles(const double* values, std::int64_t tiles, DoubleDouble* totals, double* depths) {
+  return kernels().scan_tiles(values, tiles, totals, depths);
 }
 
 }  // namespace isofold::cpu

@@ -37,4 +37,10 @@ void window_words(const double* values, std::int64_t words, std::uint32_t* out);
 // The same for each of `tiles` runs of 32.
 void pair_sums_of_tiles(const double* values, const double* weights, std::int64_t tiles, DoubleDouble* out);
 
+// Of `tiles` >= 8 runs of 32: each one's sum as pair_sum would have it, and its depth, an upper bound of how
+// far its diagram dips below the chord from its start to its end. A magnitude that is not finite says that a
+// value is not, or that sums overflow; nothing else holds then.
+[[nodiscard]] Statistics scan_tiles(const double* values, std::int64_t tiles, DoubleDouble* totals,
+                                    double* depths);
+
 }  // namespace isofold::cpu

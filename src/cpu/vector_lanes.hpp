@@ -8,6 +8,7 @@ namespace isofold::cpu {
 
 inline constexpr int kLanes = 8;
 using Doubles __attribute__((vector_size(8 * kLanes))) = double;
+using Floats __attribute__((vector_size(4 * kLanes))) = float;
 using Integers __attribute__((vector_size(8 * kLanes))) = std::int64_t;  // comparisons give -1 and 0
 
 // References rather than values: how vectors are passed differs between instruction sets.

@@ -325,6 +325,24 @@ void anchored(Random& random, std::int64_t n, ZooRow& row) {
   }
 }
 
+// A large number and steps of a few of its last bits, runs of 32 of which add up alike: what decides lies in
+// the last bits of sums over a chunk. Here and there two elements, one far too high and one far too low.
+void last_bits(Random& random, std::int64_t n, ZooRow& row) {
+  const double level = scale(random, row.values_type) * (1.0 + random.unit());
+  const auto jitter = random.between(1, 4);
+  const double spike = random.chance(0.5) ? 0.0 : std::ldexp(level, static_cast<int>(random.between(1, 6)));
+  generate(row, n, [&](std::int64_t i) {
+    const double y = quantize(row.values_type, level);
+    const std::int64_t tilt = random.chance(0.01) ? 1 : 0;
+    return step(row.values_type, y, i % 2 != 0 ? -jitter : jitter + tilt - (i % 32 == 30 ? 1 : 0));
+  });
+  for (std::int64_t k = spike != 0.0 ? n / 300 : 0; k > 0; --k) {
+    const auto i = static_cast<std::size_t>(random.below(n - 1));
+    row.values[i] = quantize(row.values_type, level + spike);
+    row.values[i + 1] = quantize(row.values_type, level - spike);
+  }
+}
+
 }  // namespace
 
 const std::vector<Family>& value_families() {
@@ -364,6 +382,7 @@ const std::vector<Family>& value_families() {
       {"blocks-of-ten", blocks_of_ten},
       {"half-and-half", half_and_half},
       {"anchored", anchored},
+      {"last-bits", last_bits},
   };
   return families;
 }
