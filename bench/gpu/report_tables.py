@@ -8,6 +8,7 @@ from typing import Any
 import report_text as text
 from cells import FLAG_BYTES, Cell
 from judgement import by_cell, checks, floor_of, judged, scratch_share
+from traffic import STALLS
 
 Record = dict[str, Any]
 CONTENDERS = ("isofold", "torchisotonic", "torchsort", "copy")
@@ -155,7 +156,35 @@ def traffic(figures: Record) -> str:
         row += [f"{call[name] / 1e6:.0f}" for name in ("read_bytes", "written_bytes", "floor_bytes")]
         rows.append([*row, times(moved / call["floor_bytes"])])
     head = ("rows", "what", "", "read, MB", "written, MB", "floor, MB", "moved / floor")
-    return f"{text.TRAFFIC}\n\n{table(head, rows, 3)}"
+    return f"{text.TRAFFIC}\n\n{table(head, rows, 3)}\n\n{binds(figures)}"
+
+
+def binds(figures: Record) -> str:
+    """Of isofold's calls the kernels that take a tenth of the time or more, and what they wait for."""
+    rows = []
+    for call in figures["calls"]:
+        if call["contender"] != "isofold" or "warps" not in call["stages"][0]:
+            continue
+        cell = Cell.of(call)
+        whole = sum(stage["nanoseconds"] for stage in call["stages"])
+        for stage in call["stages"]:
+            if stage["nanoseconds"] < whole / 10:
+                continue
+            stalls = sorted(STALLS, key=lambda name, of=stage: -of[name])[:3]
+            waits = ", ".join(
+                f"{name.replace('_', ' ')} {100 * stage[name] / stage['warp_latency']:.0f}%"
+                for name in stalls
+            )
+            rows.append(
+                [cell.size, cell.name, f"`{stage['name']}`", f"{stage['nanoseconds'] / 1e3:.0f}"]
+                + [f"{stage['instructions'] / 1e6:.1f}", f"{stage['warps']:.0f}"]
+                + [f"{stage[name]:.0f}%" for name in ("issue_percent", "memory_percent")]
+                + [waits]
+            )
+    if not rows:
+        return ""
+    head = ("rows", "what", "kernel", "us", "instructions, M", "warps", "issue", "memory", "waits for")
+    return f"{text.BINDS}\n\n{table(head, rows, 3)}"
 
 
 MEASURES = ("step_down", "deviation", "objective", "kkt")

@@ -35,6 +35,12 @@ TRAFFIC = """## Bytes moved
 Between the GPU and its memory, counted by Nsight Compute. Less than the floor is possible where the cache
 holds a part."""
 
+BINDS = """## What binds
+
+Kernels that take a tenth of a call or more, each alone on the device: warp instructions, warps that a
+multiprocessor holds at once (64 at most), the share of the cycles in which instructions are issued and of the
+memory's bandwidth, and the three reasons why warps wait most, as shares of their time."""
+
 ACCURACY = """## Accuracy
 
 The four measures of the paper (its Section 7.6): the largest step down, to the largest |y|; the largest

@@ -1,4 +1,4 @@
-"""Bytes that calls move between the GPU and its memory, as Nsight Compute counts them.
+"""Bytes that calls move between the GPU and its memory, and what their kernels wait for, by Nsight Compute.
 
     python bench/gpu/traffic.py --json FILE [--largest 1e8]
 
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,16 @@ METRICS = {
     "read": "dram__bytes_read.sum",
     "written": "dram__bytes_write.sum",
     "nanoseconds": "gpu__time_duration.sum",
+    "instructions": "smsp__inst_executed.sum",
+}
+STALLS = ("long_scoreboard", "short_scoreboard", "wait", "no_instruction", "barrier", "branch_resolving")
+# Of launches of one name, means weighted by their time.
+RATES = {
+    "memory_percent": "dram__throughput.avg.pct_of_peak_sustained_elapsed",
+    "issue_percent": "smsp__issue_active.avg.pct_of_peak_sustained_elapsed",
+    "warps": "sm__warps_active.avg.per_cycle_active",
+    "warp_latency": "smsp__average_warp_latency_per_inst_issued.ratio",
+    **{stall: f"smsp__average_warps_issue_stalled_{stall}_per_issue_active.ratio" for stall in STALLS},
 }
 LONG = 100_000_000
 CELLS = (
@@ -41,6 +51,14 @@ CELLS = (
     Cell("noise", 11_500, 100_000, ragged=True),
     Cell("noise", 1, LONG, call="gradient in values"),
 )
+# Others that miss what is asked of them: only what binds isofold.
+SLOW = (
+    *(Cell(shape, 1, LONG) for shape in ("labels", "decreasing", "half", "sawtooth5003", "sawtooth1e5")),
+    *(Cell("noise", rows, length) for rows, length in ((1, 10**7), (1, 10**6), (100, 10**5), (1000, 10**4))),
+    Cell("noise", 100_000, 100),
+    Cell("noise", 100_000, 10_000, ragged=True),
+    Cell("ninths", 1, 10**7, "float64"),
+)
 WHO = ("isofold", "torchisotonic")
 
 
@@ -50,6 +68,8 @@ class Kernel:
     read: float
     written: float
     nanoseconds: float
+    instructions: float
+    rates: dict[str, float] = field(default_factory=dict)
 
 
 def kernels(lines: Iterable[str]) -> Iterator[Kernel]:
@@ -60,10 +80,12 @@ def kernels(lines: Iterable[str]) -> Iterator[Kernel]:
         if "Kernel Name" in row:
             columns = {title: i for i, title in enumerate(row)}
         elif len(row) == len(columns) > 0 and row[columns["ID"]]:  # the row of units has no number
-            figures = {
-                name: float(row[columns[metric]].replace(",", "") or 0) for name, metric in METRICS.items()
+            found = {
+                name: float(row[columns[metric]].replace(",", "") or 0)
+                for name, metric in (METRICS | RATES).items()
             }
-            yield Kernel(row[columns["Kernel Name"]], **figures)
+            rates = {name: found.pop(name) for name in RATES}
+            yield Kernel(row[columns["Kernel Name"]], **found, rates=rates)
 
 
 def by_call(found: Iterable[Kernel]) -> list[list[Kernel]]:
@@ -80,10 +102,16 @@ def by_call(found: Iterable[Kernel]) -> list[list[Kernel]]:
 def summed(call: list[Kernel]) -> dict[str, Any]:
     stages: dict[str, dict[str, float]] = {}
     for kernel in call:
-        stage = stages.setdefault(short_name(kernel.name), dict.fromkeys(("launches", *METRICS), 0.0))
+        names = ("launches", *METRICS, *RATES)
+        stage = stages.setdefault(short_name(kernel.name), dict.fromkeys(names, 0.0))
         stage["launches"] += 1
         for name in METRICS:
             stage[name] += getattr(kernel, name)
+        for name, rate in kernel.rates.items():
+            stage[name] += rate * kernel.nanoseconds
+    for stage in stages.values():
+        for name in RATES:
+            stage[name] = round(stage[name] / stage["nanoseconds"], 3)
     return {
         "read_bytes": sum(kernel.read for kernel in call),
         "written_bytes": sum(kernel.written for kernel in call),
@@ -98,12 +126,12 @@ def run_calls(largest: float, plan: Path) -> None:
 
     done = []
     marker = torch.full((1,), 0.5, device="cuda")
-    for cell in CELLS:
+    for cell in (*CELLS, *SLOW):
         if cell.expected_elements > largest:
             continue
         data = draw(cell, "cuda")
         for name, contender in contenders(cell, data).items():
-            if name not in WHO:
+            if name not in WHO or (cell in SLOW and name != "isofold"):
                 continue
             with torch.set_grad_enabled(not cell.is_fit):
                 contender.call()
@@ -136,7 +164,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         plan, log = Path(folder) / "calls.json", Path(folder) / "kernels.csv"
         look = ["ncu", "--profile-from-start", "off", "--clock-control", "none", "--cache-control", "none"]
-        look += ["--metrics", ",".join(METRICS.values()), "--csv", "--page", "raw", "--print-units", "base"]
+        look += ["--metrics", ",".join((METRICS | RATES).values())]
+        look += ["--csv", "--page", "raw", "--print-units", "base"]
         look += ["--print-kernel-base", "demangled", "--log-file", str(log)]
         itself = [sys.executable, __file__, "--calls", str(plan), "--largest", str(options.largest)]
         subprocess.run([*look, *itself], check=True)
