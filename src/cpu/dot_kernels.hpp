@@ -124,3 +124,5 @@ inline CompensatedSum dot_floats(const float* a, const float* b, std::int64_t co
 inline CompensatedSum dot_doubles(const double* a, const double* b, std::int64_t count) {
   return compensated(a, b, count);
 }
+
+constexpr DotKernels kKernels{sum_floats, sum_doubles, dot_floats, dot_doubles};

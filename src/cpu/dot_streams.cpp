@@ -18,63 +18,8 @@ struct DotKernels {
   CompensatedSum (*dot_doubles)(const double*, const double*, std::int64_t);
 };
 
-#define ISOFOLD_DOT_KERNELS \
-  DotKernels { sum_floats, sum_doubles, dot_floats, dot_doubles }
-
-#define ISOFOLD_LANES 128
-namespace plain {
-#include "cpu/dot_kernels.hpp"
-constexpr DotKernels kKernels = ISOFOLD_DOT_KERNELS;
-}  // namespace plain
-#undef ISOFOLD_LANES
-
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define ISOFOLD_X86_KERNELS
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,bmi,bmi2")
-#endif
-#define ISOFOLD_LANES 256
-namespace avx2 {
-#include "cpu/dot_kernels.hpp"
-constexpr DotKernels kKernels = ISOFOLD_DOT_KERNELS;
-}  // namespace avx2
-#undef ISOFOLD_LANES
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi,bmi2"))), \
-                             apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi,bmi2")
-#endif
-#define ISOFOLD_LANES 512
-namespace avx512 {
-#include "cpu/dot_kernels.hpp"
-constexpr DotKernels kKernels = ISOFOLD_DOT_KERNELS;
-}  // namespace avx512
-#undef ISOFOLD_LANES
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
-
-const DotKernels& kernels() {
-  static const DotKernels& best = []() -> const DotKernels& {
-#if defined(ISOFOLD_X86_KERNELS)
-    if (instruction_set() == InstructionSet::avx512) return avx512::kKernels;
-    if (instruction_set() == InstructionSet::avx2) return avx2::kKernels;
-#endif
-    return plain::kKernels;
-  }();
-  return best;
-}
+#define ISOFOLD_KERNELS "cpu/dot_kernels.hpp"
+#include "cpu/kernels_by_instruction_set.hpp"
 
 // Few elements are sooner done in few lanes, which have to be added up.
 const DotKernels& kernels_for(std::int64_t count) { return count < 48 ? plain::kKernels : kernels(); }

@@ -21,68 +21,8 @@ struct LaneKernels {
   MeansKernel* means[2][2];
 };
 
-#define ISOFOLD_LANE_KERNELS                                           \
-  LaneKernels {                                                        \
-    {{fit_lane_rows<false, false>, fit_lane_rows<false, true>},        \
-     {fit_lane_rows<true, false>, fit_lane_rows<true, true>}},         \
-    {                                                                  \
-      {find_lane_means<false, false>, find_lane_means<false, true>}, { \
-        find_lane_means<true, false>, find_lane_means<true, true>      \
-      }                                                                \
-    }                                                                  \
-  }
-
-namespace plain {
-constexpr bool kFixedLength = false;
-#include "cpu/lane_rows_kernels.hpp"
-constexpr LaneKernels kKernels = ISOFOLD_LANE_KERNELS;
-}  // namespace plain
-
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define ISOFOLD_X86_KERNELS
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,bmi,bmi2")
-#endif
-namespace avx2 {
-constexpr bool kFixedLength = true;
-#include "cpu/lane_rows_kernels.hpp"
-constexpr LaneKernels kKernels = ISOFOLD_LANE_KERNELS;
-}  // namespace avx2
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi,bmi2"))), \
-                             apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi,bmi2")
-#endif
-namespace avx512 {
-constexpr bool kFixedLength = true;
-#include "cpu/lane_rows_kernels.hpp"
-constexpr LaneKernels kKernels = ISOFOLD_LANE_KERNELS;
-}  // namespace avx512
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
-
-const LaneKernels& kernels() {
-  static const LaneKernels& best = []() -> const LaneKernels& {
-#if defined(ISOFOLD_X86_KERNELS)
-    if (instruction_set() == InstructionSet::avx512) return avx512::kKernels;
-    if (instruction_set() == InstructionSet::avx2) return avx2::kKernels;
-#endif
-    return plain::kKernels;
-  }();
-  return best;
-}
+#define ISOFOLD_KERNELS "cpu/lane_rows_kernels.hpp"
+#include "cpu/kernels_by_instruction_set.hpp"
 
 }  // namespace
 

@@ -3,6 +3,8 @@
 
 #include "cpu/transpose_kernel.hpp"
 
+inline constexpr bool kFixedLength = ISOFOLD_LANES > 128;  // rows of a length known when compiled
+
 inline __attribute__((always_inline)) void round_to_float(Doubles& x) {
   x = __builtin_convertvector(__builtin_convertvector(x, Floats), Doubles);
 }
@@ -137,6 +139,7 @@ inline __attribute__((always_inline)) std::uint32_t fit_rows_of(const double* va
   }
 
   Doubles means[kLaneRow];
+  means[0] = Doubles{};  // compilers do not see that rows have elements
   Doubles next_high = high[length];
   Doubles next_low = low[length];
   Doubles next = Doubles{} + length;
@@ -228,3 +231,8 @@ inline std::uint32_t find_lane_means(const double* values, const LaneBlocks& blo
   for (int lane = 0; lane < kLanes; ++lane) undecided |= decided[lane] == 0 ? 1U << lane : 0U;
   return undecided;
 }
+
+constexpr LaneKernels kKernels{{{fit_lane_rows<false, false>, fit_lane_rows<false, true>},
+                                {fit_lane_rows<true, false>, fit_lane_rows<true, true>}},
+                               {{find_lane_means<false, false>, find_lane_means<false, true>},
+                                {find_lane_means<true, false>, find_lane_means<true, true>}}};

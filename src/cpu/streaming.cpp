@@ -24,59 +24,8 @@ struct Kernels {
   Statistics (*scan_tiles)(const double*, std::int64_t, DoubleDouble*, double*);
 };
 
-#define ISOFOLD_KERNELS                                                                                     \
-  Kernels {                                                                                                 \
-    statistics, multiply, prefix_sums, rising_words, window_words, pair_sum, pair_sums_of_tiles, scan_tiles \
-  }
-
-namespace plain {
-#include "cpu/streaming_kernels.hpp"
-constexpr Kernels kKernels = ISOFOLD_KERNELS;
-}  // namespace plain
-
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define ISOFOLD_X86_KERNELS
-
-#if defined(__clang__)
-#pragma clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2"))), apply_to = function)
-#else
-#pragma GCC push_options
-#pragma GCC target("avx2,fma,bmi,bmi2")
-#endif
-namespace avx2 {
-#include "cpu/streaming_kernels.hpp"
-constexpr Kernels kKernels = ISOFOLD_KERNELS;
-}  // namespace avx2
-#if defined(__clang__)
-#pragma clang attribute pop
-#pragma clang attribute push(__attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi,bmi2"))), \
-                             apply_to = function)
-#else
-#pragma GCC pop_options
-#pragma GCC push_options
-#pragma GCC target("avx512f,avx512dq,avx512bw,avx512vl,fma,bmi,bmi2")
-#endif
-namespace avx512 {
-#include "cpu/streaming_kernels.hpp"
-constexpr Kernels kKernels = ISOFOLD_KERNELS;
-}  // namespace avx512
-#if defined(__clang__)
-#pragma clang attribute pop
-#else
-#pragma GCC pop_options
-#endif
-#endif
-
-const Kernels& kernels() {
-  static const Kernels& best = []() -> const Kernels& {
-#if defined(ISOFOLD_X86_KERNELS)
-    if (instruction_set() == InstructionSet::avx512) return avx512::kKernels;
-    if (instruction_set() == InstructionSet::avx2) return avx2::kKernels;
-#endif
-    return plain::kKernels;
-  }();
-  return best;
-}
+#define ISOFOLD_KERNELS "cpu/streaming_kernels.hpp"
+#include "cpu/kernels_by_instruction_set.hpp"
 
 }  // namespace
 

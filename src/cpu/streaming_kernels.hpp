@@ -255,3 +255,6 @@ inline Statistics scan_tiles(const double* values, std::int64_t tiles, DoubleDou
   }
   return result;
 }
+
+constexpr Kernels kKernels{statistics,   multiply, prefix_sums,        rising_words,
+                           window_words, pair_sum, pair_sums_of_tiles, scan_tiles};
