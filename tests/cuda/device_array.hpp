@@ -18,6 +18,17 @@ inline void check_cuda(cudaError_t error, const char* what) {
   std::exit(2);
 }
 
+// Copies and fills that are over on return: those of pageable memory need not be, and streams that do not
+// block would start their kernels meanwhile.
+inline void copy_to_device(void* to, const void* from, std::size_t bytes, const char* what) {
+  check_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), what);
+  check_cuda(cudaDeviceSynchronize(), what);
+}
+inline void fill_on_device(void* to, int byte, std::size_t bytes, const char* what) {
+  check_cuda(cudaMemset(to, byte, bytes), what);
+  check_cuda(cudaDeviceSynchronize(), what);
+}
+
 // `count` elements at an address that is `shift` elements past an aligned one, between margins of alternating
 // 1e30 and NaN (0xff bytes for other types).
 template <class T>
@@ -26,9 +37,7 @@ class DeviceArray {
   explicit DeviceArray(const std::vector<T>& values, std::int64_t shift = 0)
       : count_(static_cast<std::int64_t>(values.size())), shift_(shift) {
     allocate();
-    if (count_ > 0) {
-      check_cuda(cudaMemcpy(data(), values.data(), bytes(), cudaMemcpyHostToDevice), "copy to the device");
-    }
+    if (count_ > 0) copy_to_device(data(), values.data(), bytes(), "copy to the device");
   }
   explicit DeviceArray(std::int64_t count, std::int64_t shift = 0) : count_(count), shift_(shift) {
     allocate();
@@ -74,11 +83,9 @@ class DeviceArray {
     const auto total = static_cast<std::size_t>(count_ + shift_ + 2 * kMargin) * sizeof(T);
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&memory_), total), "device memory");
     const std::vector<T> poison = margin();
-    check_cuda(cudaMemcpy(memory_ + shift_, poison.data(), kMargin * sizeof(T), cudaMemcpyHostToDevice),
-               "poison");
-    check_cuda(cudaMemcpy(data() + count_, poison.data(), kMargin * sizeof(T), cudaMemcpyHostToDevice),
-               "poison");
-    check_cuda(cudaMemset(data(), 0xa5, bytes()), "poison");
+    copy_to_device(memory_ + shift_, poison.data(), kMargin * sizeof(T), "poison");
+    copy_to_device(data() + count_, poison.data(), kMargin * sizeof(T), "poison");
+    fill_on_device(data(), 0xa5, bytes(), "poison");
   }
 
   T* memory_ = nullptr;

@@ -21,7 +21,7 @@ class DeviceNumbers {
   DeviceNumbers(DataType type, const std::vector<unsigned char>& bytes, std::int64_t shift)
       : DeviceNumbers(type, static_cast<std::int64_t>(bytes.size() / size_of(type)), shift) {
     if (count_ == 0) return;
-    check_cuda(cudaMemcpy(data(), bytes.data(), bytes.size(), cudaMemcpyHostToDevice), "copy to the device");
+    copy_to_device(data(), bytes.data(), bytes.size(), "copy to the device");
   }
   [[nodiscard]] void* data() const {
     if (single_) return single_->data();

@@ -60,17 +60,14 @@ class DeviceFloats {
   }
   void set(const HostFloats& from) {
     if (from.count == 0) return;
-    check_cuda(cudaMemcpy(data(), from.bytes.data(), from.bytes.size(), cudaMemcpyHostToDevice),
-               "copy to the device");
+    copy_to_device(data(), from.bytes.data(), from.bytes.size(), "copy to the device");
   }
   [[nodiscard]] void* data() const {
     return single_ ? static_cast<void*>(single_->data()) : static_cast<void*>(double_->data());
   }
   [[nodiscard]] isofold::ConstArray view() const { return {data(), type_}; }
   [[nodiscard]] isofold::MutableArray output() const { return {data(), type_}; }
-  void clear() const {
-    check_cuda(cudaMemset(data(), 0x5a, single_ ? single_->bytes() : double_->bytes()), "clear");
-  }
+  void clear() const { fill_on_device(data(), 0x5a, single_ ? single_->bytes() : double_->bytes(), "clear"); }
   [[nodiscard]] HostFloats host() const {
     HostFloats result(type_, single_ ? single_->count() : double_->count());
     if (result.count == 0) return result;

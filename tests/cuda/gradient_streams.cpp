@@ -113,9 +113,8 @@ int check_gradient_streams() {
     check_cuda(cudaGraphInstantiate(&replay, graph, 0), "graph");
     for (int repeat = 0; repeat < 4; ++repeat) {
       const bool first = repeat % 2 == 0;
-      check_cuda(cudaMemcpy(call.device.gradient.data(), (first ? row : other).gradient.bytes.data(),
-                            row.gradient.bytes.size(), cudaMemcpyHostToDevice),
-                 "new gradient");
+      copy_to_device(call.device.gradient.data(), (first ? row : other).gradient.bytes.data(),
+                     row.gradient.bytes.size(), "new gradient");
       check_cuda(cudaGraphLaunch(replay, call.stream), "replay");
       if (!call.finished_as(first ? expected : expected_other, "replayed graph")) ++failed;
     }

@@ -108,7 +108,7 @@ int check_that_calls_return_at_once(const Batch& batch, const std::vector<double
     OnDevice device(batch);
     if (own) device.own_scratch();
     if (!device.enqueue() || !device.finished_as(expected, "first call")) ++failed;  // loads the kernels
-    check_cuda(cudaMemset(device.fit.data(), 0, device.fit.bytes()), "clear");
+    fill_on_device(device.fit.data(), 0, device.fit.bytes(), "clear");
     std::atomic<bool> open{false};
     check_cuda(cudaLaunchHostFunc(
                    device.stream,
@@ -144,9 +144,8 @@ int check_graphs(const Batch& batch, const std::vector<double>& expected) {
     check_cuda(cudaGraphInstantiate(&replay, graph, 0), "graph");
     for (int repeat = 0; repeat < 4; ++repeat) {
       const bool first = repeat % 2 == 0;
-      check_cuda(cudaMemcpy(device.values.data(), (first ? batch : other).values.data(),
-                            device.values.bytes(), cudaMemcpyHostToDevice),
-                 "new values");
+      copy_to_device(device.values.data(), (first ? batch : other).values.data(), device.values.bytes(),
+                     "new values");
       check_cuda(cudaGraphLaunch(replay, device.stream), "replay");
       if (!device.finished_as(first ? expected : expected_other, "replayed graph")) ++failed;
     }

@@ -337,21 +337,14 @@ int check_enqueueing(std::uint64_t seed) {
     check_cuda(cudaGraphInstantiate(&replay, graph, 0), "graph");
     for (const bool first : {false, true, false}) {
       const auto& from = first ? batch : other;
-      check_cuda(
-          cudaMemcpy(device.values.data(), from.values.data(), device.values.bytes(), cudaMemcpyHostToDevice),
-          "new values");
-      check_cuda(
-          cudaMemcpy(device.ties.data(), from.ties.data(), device.ties.bytes(), cudaMemcpyHostToDevice),
-          "new ties");
+      copy_to_device(device.values.data(), from.values.data(), device.values.bytes(), "new values");
+      copy_to_device(device.ties.data(), from.ties.data(), device.ties.bytes(), "new ties");
       check_cuda(cudaGraphLaunch(replay, stream), "replay");
       check_cuda(cudaStreamSynchronize(stream), "replay");
       if (!same(device.answer(), first ? expected : expected_other, "ties, replayed graph")) ++failed;
     }
-    check_cuda(
-        cudaMemcpy(device.values.data(), batch.values.data(), device.values.bytes(), cudaMemcpyHostToDevice),
-        "values");
-    check_cuda(cudaMemcpy(device.ties.data(), batch.ties.data(), device.ties.bytes(), cudaMemcpyHostToDevice),
-               "ties");
+    copy_to_device(device.values.data(), batch.values.data(), device.values.bytes(), "values");
+    copy_to_device(device.ties.data(), batch.ties.data(), device.ties.bytes(), "ties");
     cudaGraphExecDestroy(replay);
     cudaGraphDestroy(graph);
   }

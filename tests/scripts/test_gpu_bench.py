@@ -14,8 +14,9 @@ import pytest
 from cells import DEMANDS, Cell, copy_bytes, floor, floor_ms, short, verdict, yardstick
 from certification import paired
 from judgement import checks, floor_of, judged
+from report_tables import binds
 from stages import merged, short_name
-from traffic import by_call, kernels, summed
+from traffic import METRICS, RATES, by_call, kernels, summed
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 MILLION = 1_000_000
@@ -153,27 +154,58 @@ def test_stages_of_one_name_are_merged() -> None:
     assert [(s.name, s.launches, s.microseconds) for s in found] == [("f", 2.0, 6.0), ("g", 2.0, 0.8)]
 
 
-NCU = """==PROF== Connected to process 77
-"ID","Process ID","Kernel Name","CC","dram__bytes_read.sum","dram__bytes_write.sum","gpu__time_duration.sum"
-"","","","","byte","byte","ns"
-"0","77","void warm<1>(int)","1","7","7","7"
-"1","77","void at::native::k<4, at::native::frac_kernel_cuda(X&)::{lambda()#1}>(int)","1","64","0","1,500"
-"2","77","void isofold::cuda::scan_groups<float>(Plan<float>)","1","400,000,000","12,000,000","100,000"
-==PROF== Profiling "fit": 0%, 50%
-"3","77","void isofold::cuda::write_chunks<float>(Plan<float>)","1","1,000","400,000,000","95,000.5"
-"4","77","void at::native::k<4, at::native::frac_kernel_cuda(X&)::{lambda()#1}>(int)","1","64","0","1,500"
-"5","77","void peer::fit<float>(int)","1","5","6","7"
-"6","77","void peer::fit<double>(int)","1","5","6","7"
-"""
+def ncu_row(number: int, kernel: str, *figures: str) -> str:
+    """A line of ncu: read, written, nanoseconds, instructions; of the rates the first by number, others 2."""
+    rates = [str(10.0 * number), *["2"] * (len(RATES) - 1)]
+    return ",".join(f'"{field}"' for field in (number, 77, kernel, 1, *figures, *rates))
+
+
+MARK = "void at::native::k<4, at::native::frac_kernel_cuda(X&)::{lambda()#1}>(int)"
+HEADS = ("ID", "Process ID", "Kernel Name", "CC", *METRICS.values(), *RATES.values())
+UNITS = ("",) * 4 + ("byte", "byte", "ns", "inst") + ("",) * len(RATES)
+NCU = [
+    "==PROF== Connected to process 77",
+    *(",".join(f'"{field}"' for field in line) for line in (HEADS, UNITS)),
+    ncu_row(0, "void warm<1>(int)", "7", "7", "7", "7"),
+    ncu_row(1, MARK, "64", "0", "1,500", "9"),
+    ncu_row(
+        2, "void isofold::cuda::scan_groups<float>(Plan<float>)", "400,000,000", "12,000,000", "100,000", "8"
+    ),
+    '==PROF== Profiling "fit": 0%, 50%',
+    ncu_row(
+        3, "void isofold::cuda::write_chunks<float>(Plan<float>)", "1,000", "400,000,000", "95,000.5", "7"
+    ),
+    ncu_row(4, MARK, "64", "0", "1,500", "9"),
+    ncu_row(5, "void peer::fit<float>(int)", "5", "6", "10", "3"),
+    ncu_row(6, "void peer::fit<double>(int)", "5", "6", "30", "3"),
+]
 
 
 def test_traffic_is_cut_at_the_markers() -> None:
-    first, second = (summed(call) for call in by_call(kernels(NCU.splitlines())))
+    first, second = (summed(call) for call in by_call(kernels(NCU)))
     assert (first["read_bytes"], first["written_bytes"]) == (400_001_000, 412_000_000)
     assert [stage["name"] for stage in first["stages"]] == ["scan_groups", "write_chunks"]
     assert first["stages"][1]["nanoseconds"] == 95_000.5
-    expected = {"name": "fit", "launches": 2.0, "read": 10.0, "written": 12.0, "nanoseconds": 14.0}
-    assert second["stages"] == [expected]
+    (stage,) = second["stages"]
+    expected = {"name": "fit", "launches": 2.0, "read": 10.0, "written": 12.0, "nanoseconds": 40.0}
+    assert expected.items() <= stage.items()
+    assert stage["instructions"] == 6.0
+    # Rates are weighted by time: 50 for 10 ns, 60 for 30.
+    assert [stage[name] for name in RATES] == [57.5, *[2.0] * (len(RATES) - 1)]
+
+
+def test_what_binds_is_told_of_kernels_that_take_long() -> None:
+    stage = dict.fromkeys(("launches", *METRICS, *RATES), 2.0)
+    stages = [
+        stage | {"name": "fit", "nanoseconds": 95_000.0, "warp_latency": 10.0, "long_scoreboard": 6.0},
+        stage | {"name": "write", "nanoseconds": 5_000.0},
+    ]
+    call = record(Cell("noise", 1, MILLION), 2.0) | {"contender": "isofold", "stages": stages}
+    (line,) = [line for line in binds({"calls": [call]}).splitlines() if "noise" in line]
+    assert "`fit`" in line
+    assert "| 95 |" in line
+    assert "long scoreboard 60%" in line
+    assert binds({"calls": [call | {"contender": "torchisotonic"}]}) == ""
 
 
 def write_report(folder: Path, docs: Path) -> str:
@@ -209,6 +241,7 @@ def test_the_report_is_made_of_whatever_there_is(tmp_path: Path) -> None:
     lines = [about | measures | {"contender": name} for name in ("isofold", "SciPy, float64")]
     lines.append(lines[0] | {"shape": "cancellation_1e3"})
     call = record(long, 2.0) | {"contender": "isofold", "floor_bytes": 8, "read_bytes": 8, "written_bytes": 8}
+    call["stages"] = [dict.fromkeys(("launches", *METRICS, *RATES), 2.0) | {"name": "fit"}]
     theirs = [{"shape": "noise", "rows": 1, "length": 100 * MILLION, "ms": 1.0, "copy_ms": 0.5}]
     theirs.append({**theirs[0], "rows": 3})
     parts = {
