@@ -170,7 +170,7 @@ def binds(figures: Record) -> str:
         for stage in call["stages"]:
             if stage["nanoseconds"] < whole / 10:
                 continue
-            stalls = sorted(STALLS, key=lambda name, of=stage: -of[name])[:3]
+            stalls = sorted(STALLS, key=stage.__getitem__, reverse=True)[:3]
             waits = ", ".join(
                 f"{name.replace('_', ' ')} {100 * stage[name] / stage['warp_latency']:.0f}%"
                 for name in stalls
