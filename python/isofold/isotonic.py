@@ -393,7 +393,7 @@ def _pose(
     ragged = None
     if offsets is not None:
         if values.ndim != 1:
-            raise ValueError(f"offsets cut a 1-D y into rows, but y has shape {values.shape}")
+            raise ValueError(f"offsets cut a 1-D array into rows, but y has shape {values.shape}")
         ragged = row_offsets(offsets, values.size)
     return _Problem(
         values=flat(rows),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cuda/gradient_call.hpp"
+#include "cuda/memory_check.hpp"
 #include "cuda/shapes.hpp"
 
 namespace isofold_test {
@@ -123,21 +124,9 @@ int check_gradient_streams() {
   }
 
   const Streamed call(row, starts, false);
-  std::size_t before = 0;
-  std::size_t after = 0;
-  std::size_t total = 0;
-  for (int i = 0; i < 1001; ++i) {
-    if (!call.device.enqueue()) return failed + 1;
-    if (i > 0) continue;
-    check_cuda(cudaStreamSynchronize(call.stream), "memory");
-    check_cuda(cudaMemGetInfo(&before, &total), "memory");
-  }
+  failed +=
+      check_calls_keep_no_memory("gradient on a stream", call.stream, [&] { return call.device.enqueue(); });
   if (!call.finished_as(expected, "a thousand calls")) ++failed;
-  check_cuda(cudaMemGetInfo(&after, &total), "memory");
-  if (after < before) {
-    std::printf("gradient on a stream: 1,000 calls keep %zu bytes\n", before - after);
-    ++failed;
-  }
   std::printf("gradients on streams, graphs, memory\n");
   return failed;
 }

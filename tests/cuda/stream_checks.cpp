@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "cuda/device_array.hpp"
+#include "cuda/memory_check.hpp"
 #include "cuda/shapes.hpp"
 #include "isofold/isofold.hpp"
 
@@ -77,7 +78,7 @@ struct OnDevice {
     executor.scratch = scratch.data();
     executor.scratch_bytes = scratch.count();
   }
-  [[nodiscard]] bool enqueue() {
+  [[nodiscard]] bool enqueue() const {
     const isofold::Status status = isofold::isotonic_regression(problem, {fit.data(), nullptr}, executor);
     if (!status.ok()) std::printf("streams: %s\n", status.message.c_str());
     return status.ok();
@@ -156,22 +157,8 @@ int check_graphs(const Batch& batch, const std::vector<double>& expected) {
 }
 
 int check_memory(const Batch& batch) {
-  OnDevice device(batch);
-  std::size_t before = 0;
-  std::size_t after = 0;
-  std::size_t total = 0;
-  for (int call = 0; call < 1001; ++call) {
-    if (!device.enqueue()) return 1;
-    if (call == 0) {
-      check_cuda(cudaStreamSynchronize(device.stream), "memory");
-      check_cuda(cudaMemGetInfo(&before, &total), "memory");
-    }
-  }
-  check_cuda(cudaStreamSynchronize(device.stream), "memory");
-  check_cuda(cudaMemGetInfo(&after, &total), "memory");
-  if (after >= before) return 0;
-  std::printf("streams: 1,000 calls keep %zu bytes of device memory\n", before - after);
-  return 1;
+  const OnDevice device(batch);
+  return check_calls_keep_no_memory("streams", device.stream, [&] { return device.enqueue(); });
 }
 
 // A hundred runs while another stream keeps the device busy, and while another thread calls too.

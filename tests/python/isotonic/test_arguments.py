@@ -278,7 +278,7 @@ def test_bad_offsets(offsets: Any, error: type[Exception], message: str) -> None
 
 
 def test_offsets_need_a_flat_y() -> None:
-    with pytest.raises(ValueError, match=r"offsets cut a 1-D y into rows, but y has shape \(2, 2\)"):
+    with pytest.raises(ValueError, match=r"offsets cut a 1-D array into rows, but y has shape \(2, 2\)"):
         isofold.isotonic_regression(np.zeros((2, 2)), offsets=[0, 4])
 
 
