@@ -4,7 +4,8 @@
 
 FOLDER (bench/results) holds gpu-<date>.json, of time_gpu, and beside it what there is of
 gpu-<date>-peers.json, -accuracy, -traffic, -certification (or -uncertified) and -prototype; the newest date
-is taken. Nothing is measured here, so the same files give the same documents. Needs matplotlib.
+is taken, and of peers, accuracy and traffic, which stand alone, the newest that there is up to it. Nothing
+is measured here, so the same files give the same documents. Needs matplotlib.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from certification import paired
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PARTS = ("peers", "accuracy", "traffic", "certification", "uncertified", "prototype")
+ALONE = ("peers", "accuracy", "traffic")  # not compared with time_gpu's run
 
 Figures = dict[str, Any]
 
@@ -38,6 +40,9 @@ def load(folder: Path, date: str | None) -> tuple[str, dict[str, Figures]]:
     chosen = date or dates[-1]
     files = {"core": folder / f"gpu-{chosen}.json"}
     files |= {part: folder / f"gpu-{chosen}-{part}.json" for part in PARTS}
+    for part in ALONE:
+        earlier = sorted(file for file in folder.glob(f"gpu-*-{part}.json") if file <= files[part])
+        files[part] = earlier[-1] if earlier else files[part]
     found = {part: json.loads(file.read_text()) for part, file in files.items() if file.exists()}
     if "core" not in found:
         raise SystemExit(f"no {files['core']}")
@@ -51,6 +56,10 @@ def load(folder: Path, date: str | None) -> tuple[str, dict[str, Figures]]:
 def document(date: str, found: dict[str, Figures]) -> str:
     core = found["core"]
     sections = [text.HEAD.format(date=date, device=core["device"], commit=core["commit"])]
+    older = [part for part in ALONE if part in found and found[part].get("date", date) != date]
+    if older:
+        measured = (f"{part} {found[part]['date']}, commit {found[part]['commit']}" for part in older)
+        sections.append(f"Measured earlier, and not again: {'; '.join(measured)}.")
     sections.append(tables.demands(core["cells"]))
     sections.append(tables.other_demands(found))
     sections.append("![Times to the copy's, against what is asked](pictures/gpu_demands.svg)")

@@ -263,6 +263,20 @@ def test_the_report_is_made_of_whatever_there_is(tmp_path: Path) -> None:
     assert pictures[0].read_text() == pictures[1].read_text()
 
 
+def test_parts_that_stand_alone_may_be_older(tmp_path: Path) -> None:
+    core = {"device": "a GPU", "driver": 1, "commit": "new", "repeats": 3, "cells": whole_run()}
+    cells = [peer_cell(Cell("noise", 1, 100 * MILLION), 5.0), peer_cell(Cell("noise", 1, 1000), 5.0)]
+    peers = {"rounds": 3, "torch": "2", "cells": cells, "commit": "old", "date": "2026-01-02"}
+    (tmp_path / "gpu-2026-01-03.json").write_text(json.dumps(core))
+    for day, commit in (("01", "oldest"), ("02", "old"), ("04", "later")):
+        found = peers | {"commit": commit, "date": f"2026-01-{day}"}
+        (tmp_path / f"gpu-2026-01-{day}-peers.json").write_text(json.dumps(found))
+    page = write_report(tmp_path, tmp_path / "docs")
+    assert "Measured earlier, and not again: peers 2026-01-02, commit old." in page
+    assert "Beside torchisotonic" in page
+    assert "Not measured on this date: accuracy, traffic" in page
+
+
 def test_the_committed_report_is_that_of_the_committed_results(tmp_path: Path) -> None:
     page = write_report(REPOSITORY / "bench" / "results", tmp_path)
     assert page == (REPOSITORY / "docs" / "gpu_benchmarks.md").read_text()

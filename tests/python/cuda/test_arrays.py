@@ -214,7 +214,12 @@ def test_wrong_arguments(library: Library) -> None:
     refused(TypeError, "offsets must hold integers, not dtype float32", d, offsets=d)
     refused(ValueError, "offsets must be 1-D", d, offsets=library.to(np.zeros((2, 2), int)))
     refused(ValueError, "offsets has one entry", d, offsets=library.to(np.zeros(1, int)))
-    refused(ValueError, "offsets cut a 1-D array into rows, but y", library.to(y[None]), offsets=library.to(np.array([0, 3])))
+    refused(
+        ValueError,
+        "offsets cut a 1-D array into rows, but y",
+        library.to(y[None]),
+        offsets=library.to(np.array([0, 3])),
+    )
     refused(ValueError, "axis 1 is out of range", d, axis=1)
     refused(ValueError, "at least one dimension", library.to(np.float32(1)))
     refused(TypeError, "increasing must be True or False", d, increasing=1)
