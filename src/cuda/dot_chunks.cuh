@@ -136,7 +136,7 @@ __device__ void stream_chunk(const DotPlan& plan, std::int64_t first, int count,
   const double more = risky ? terms * kUnderflow : 0.0;
 #pragma unroll
   for (int p = 0; p < kPairs; ++p) {
-    CompensatedSum sum = lanes[p].finished(terms, kExactTerms);
+    CompensatedSum sum = lanes[p].finished(terms, kExactTerms || plan.pairs[p].b == nullptr);
     sum.error += more;
     sums[p] = sum_over_lanes(sum, 32);
   }
@@ -171,19 +171,26 @@ __device__ bool stage_tile(const DotPair& pair, std::int64_t first, int count, D
   return __any_sync(0xffffffffU, risky) != 0;
 }
 
-// The sum of the tile's elements begin .. end - 1 by each group of `width` lanes; all lanes together.
+// The sum of the tile's elements begin .. end - 1 by each group of `width` lanes; all lanes together. Of few
+// doubles it is often a tie, which a pair decides only if known to be exact: whether collecting what was lost
+// has lost anything is seen then. `products`: of doubles, which are off themselves.
 template <class T>
-ISOFOLD_DEVICE_OUT_OF_LINE CompensatedSum group_sum(const DotShared<T>& shared, int begin, int end,
-                                                    int width) {
+ISOFOLD_DEVICE_OUT_OF_LINE CompensatedSum group_sum(const DotShared<T>& shared, int begin, int end, int width,
+                                                    bool products) {
   constexpr bool kExactTerms = DotTypes<T>::kExactTerms;
   DotLane lane;
   int terms = 0;
+  bool exact = !products;
   for (int i = begin + static_cast<int>(threadIdx.x) % width; i < end; i += width) {
-    lane.add<kExactTerms>(shared.terms[padded(i)],
-                          kExactTerms ? 0.0 : shared.lost[kExactTerms ? 0 : padded(i)]);
+    const double before = lane.lost;
+    const double rest = lane.add<kExactTerms>(shared.terms[padded(i)],
+                                              kExactTerms ? 0.0 : shared.lost[kExactTerms ? 0 : padded(i)]);
+    if constexpr (!kExactTerms) exact = exact && two_sum(before, rest).low == 0.0;
     ++terms;
   }
-  return sum_over_lanes(lane.finished(terms, kExactTerms), width);
+  CompensatedSum sum = lane.finished(terms, kExactTerms || !products);
+  if (!kExactTerms && exact) sum.error *= 0.0;  // no number stays none
+  return sum_over_lanes(sum, width);
 }
 
 __device__ inline CompensatedSum from_lane(const CompensatedSum& sum, int lane) {
@@ -213,6 +220,7 @@ ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t reduce_tile(const DotPlan& plan, int pai
                                                     std::int64_t segment, DotShared<T>& shared) {
   const int lane = static_cast<int>(threadIdx.x) % 32;
   const std::uint32_t below = (1U << lane) - 1U;
+  const bool products = plan.pairs[pair].b != nullptr;
   for (;;) {
     const std::int64_t mine = segment + lane;
     const bool valid = mine < plan.rows;
@@ -225,7 +233,7 @@ ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t reduce_tile(const DotPlan& plan, int pai
     const bool whole = inside && begin >= tile.begin;
 
     const bool by_lane = whole && last - first <= kLaneSegment;
-    CompensatedSum sum = group_sum<T>(shared, first, by_lane ? last : first, 1);
+    CompensatedSum sum = group_sum<T>(shared, first, by_lane ? last : first, 1, products);
 
     const bool by_group = whole && !by_lane && last - first <= kGroupSegment;
     const std::uint32_t grouped = __ballot_sync(0xffffffffU, by_group);
@@ -234,7 +242,7 @@ ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t reduce_tile(const DotPlan& plan, int pai
       const int group_first = __shfl_sync(0xffffffffU, first, owner % 32);
       const int group_last = __shfl_sync(0xffffffffU, last, owner % 32);
       const CompensatedSum found =
-          group_sum<T>(shared, group_first, owner < 32 ? group_last : group_first, 8);
+          group_sum<T>(shared, group_first, owner < 32 ? group_last : group_first, 8, products);
       const int rank = __popc(grouped & below) - done;
       const CompensatedSum own = from_lane(found, 8 * (rank & 3));
       if (by_group && rank >= 0 && rank < 4) sum = own;
@@ -245,7 +253,7 @@ ISOFOLD_DEVICE_OUT_OF_LINE std::int64_t reduce_tile(const DotPlan& plan, int pai
       const int owner = __ffs(static_cast<int>(rest)) - 1;
       const int warp_first = __shfl_sync(0xffffffffU, first, owner);
       const int warp_last = __shfl_sync(0xffffffffU, last, owner);
-      const CompensatedSum found = group_sum<T>(shared, warp_first, warp_last, 32);
+      const CompensatedSum found = group_sum<T>(shared, warp_first, warp_last, 32, products);
       if (lane == owner) sum = found;
     }
 

@@ -24,8 +24,8 @@ namespace isofold::cuda {
 inline constexpr std::int64_t kLeastDotChunk = 2048;
 inline constexpr std::int64_t kMostDotChunk = 8192;
 inline constexpr std::int64_t kDotChunksEnough = 32768;
-inline constexpr int kDotWarps = 4;     // of a block: few, so that the last blocks leave few processors idle
-inline constexpr int kMostPairs = 3;    // reductions in one pass
+inline constexpr int kDotWarps = 4;   // of a block: few, so that the last blocks leave few processors idle
+inline constexpr int kMostPairs = 3;  // reductions in one pass
 inline constexpr int kJoinThreads = 1024;
 inline constexpr std::int64_t kExactSlice = 1 << 15;  // elements that a block adds up in digits
 
@@ -133,9 +133,9 @@ struct DotLane {
   double lost = 0.0;
   double spread = 0.0;
 
-  // A term and, unless terms are exact, what its product lost.
+  // A term and, unless terms are exact, what its product lost. Returns what went into `lost`.
   template <bool kExactTerms>
-  __device__ void add(double term, double product_lost) {
+  __device__ double add(double term, double product_lost) {
     const double next = sum + term;
     const double term_part = next - sum;
     double rest = (sum - (next - term_part)) + (term - term_part);
@@ -143,6 +143,7 @@ struct DotLane {
     lost += rest;
     spread += fabs(rest);
     sum = next;
+    return rest;
   }
 
   __device__ CompensatedSum finished(int terms, bool exact_terms) const {
