@@ -184,7 +184,8 @@ __global__ void __launch_bounds__(kBlock, kLightResident) write_chunks(const Pla
 
 // The same of ragged rows, which have fewer chunks than `plan.chunks_bound`: some blocks take them all.
 template <class E>
-__global__ void __launch_bounds__(kBlock, kLightResident) write_ragged_chunks(const Plan<E> plan, int blocks) {
+__global__ void __launch_bounds__(kBlock, kLightResident)
+    write_ragged_chunks(const Plan<E> plan, int blocks) {
   begin_kernel();
   __shared__ ListedShared shared;
 #pragma unroll 1

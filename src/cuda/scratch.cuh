@@ -12,8 +12,7 @@ namespace isofold::cuda {
 // Rows that a class of short rows can have: of a rectangle, all or none.
 template <class E>
 std::int64_t rows_of_class(const Plan<E>& plan, int row_class) {
-  const std::int64_t longest =
-      std::min(std::int64_t{class_size(row_class)} * kTile, longest_short_row(plan));
+  const std::int64_t longest = std::min(std::int64_t{class_size(row_class)} * kTile, longest_short_row(plan));
   const std::int64_t shortest = row_class == 0 ? 1 : std::int64_t{class_size(row_class - 1)} * kTile + 1;
   if (shortest > longest) return 0;
   if (plan.offsets != nullptr) return std::min(plan.rows, plan.total / shortest);
