@@ -117,8 +117,8 @@ TEST(Turns, TermsDecideWhatIsStraightAndWhatIsNearlySo) {
     const std::int64_t w_ab = random.between(1, std::int64_t{1} << random.between(0, 20));
     const std::int64_t w_bd = random.between(1, std::int64_t{1} << random.between(0, 20));
     const int bits = static_cast<int>(random.between(1, 79));
-    isofold::Int128 slope = random.between(-(std::int64_t{1} << 62), std::int64_t{1} << 62);
-    slope = (slope * (std::int64_t{1} << 17) + random.between(0, 1 << 17)) >> (79 - bits);
+    isofold::Int128 slope = random.between(-(std::int64_t{1} << 61), std::int64_t{1} << 61);
+    slope = (slope * (std::int64_t{1} << 18) + random.between(0, 1 << 18)) >> (79 - bits);
     const auto extra = random.between(-1, 1);
     const int exponent =
         static_cast<int>(random.chance(0.2) ? random.between(-1074, 850) : random.between(-60, 60));
