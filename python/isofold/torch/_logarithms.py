@@ -9,41 +9,19 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-# log 2 in two parts: the first has 21 trailing zeros, so that products with exponents are exact.
-_LOG2_HIGH = 6.93147180369123816490e-01
-_LOG2_LOW = 1.90821492927058770002e-10
-_LOG2_E = 1.4426950408889634
-# Below, the exponential is taken for zero: it would be subnormal.
-_LOWEST = -708.0
-
-# Of the Taylor series: on [-log(2)/2, log(2)/2] what is left out is below 2^-57.
-_FACTORIALS = [1.0]
-for _i in range(1, 14):
-    _FACTORIALS.append(_FACTORIALS[-1] * _i)
-
-# (log(1 + s) - log(1 - s)) / s - 2 as a polynomial in s^2 on [0, 0.1716], within 2^-58.45 (the constants of
-# fdlibm).
-_LOG_SERIES = (
-    6.666666666666735130e-01,
-    3.999999999940941908e-01,
-    2.857142874366239149e-01,
-    2.222219843214978396e-01,
-    1.818357216161805012e-01,
-    1.531383769920937332e-01,
-    1.479819860511658591e-01,
-)
+from isofold._logarithm_constants import EXP_SERIES, LOG2_E, LOG2_HIGH, LOG2_LOW, LOG_SERIES, LOWEST
 
 
 def exp_of_negative(x: Tensor) -> Tensor:
     """e^x for x <= 0, within 1.5 units in the last place; 0 below -708. NaN stays NaN."""
-    inside = x.clamp(min=_LOWEST)
-    exponent = (inside * _LOG2_E).round()
-    r = (inside - exponent * _LOG2_HIGH) - exponent * _LOG2_LOW
-    series = torch.full_like(r, 1.0 / _FACTORIALS[13])
-    for factorial in reversed(_FACTORIALS[:13]):
-        series.mul_(r).add_(1.0 / factorial)
+    inside = x.clamp(min=LOWEST)
+    exponent = (inside * LOG2_E).round()
+    r = (inside - exponent * LOG2_HIGH) - exponent * LOG2_LOW
+    series = torch.full_like(r, EXP_SERIES[0])
+    for coefficient in EXP_SERIES[1:]:
+        series.mul_(r).add_(coefficient)
     power = ((exponent.nan_to_num(0.0).to(torch.int64) + 1023) << 52).view(torch.float64)
-    return series.mul_(power).masked_fill_(x < _LOWEST, 0.0)
+    return series.mul_(power).masked_fill_(x < LOWEST, 0.0)
 
 
 def log(x: Tensor) -> Tensor:
@@ -57,9 +35,9 @@ def log(x: Tensor) -> Tensor:
     k = torch.where(large, exponent + 1, exponent).to(torch.float64)
     s = f / (2.0 + f)
     z = s * s
-    series = torch.full_like(z, _LOG_SERIES[6])
-    for coefficient in reversed(_LOG_SERIES[:6]):
+    series = torch.full_like(z, LOG_SERIES[0])
+    for coefficient in LOG_SERIES[1:]:
         series.mul_(z).add_(coefficient)
     half_square = 0.5 * f * f
-    found = k * _LOG2_HIGH - ((half_square - (s * (half_square + z * series) + k * _LOG2_LOW)) - f)
+    found = k * LOG2_HIGH - ((half_square - (s * (half_square + z * series) + k * LOG2_LOW)) - f)
     return torch.where(torch.isnan(x), x, found)

@@ -45,6 +45,20 @@ def test_bits_of_the_cpu(dtype: torch.dtype, start: int) -> None:
         assert same(on_gpu.cpu(), on_cpu)
 
 
+@pytest.mark.parametrize("count", [70_000_000, 150_000_000])
+def test_long_arrays_whose_warps_take_more(count: int) -> None:
+    """4,096 and 8,192 elements each instead of 2,048 (cuda/dot_plan.cuh)."""
+    a, b = draw(count, dtype=torch.float32), draw(count, seed=1, dtype=torch.float32)
+    a[count // 2 :] *= 1e20
+    b[count // 2 :] = 0
+    cuts = torch.randint(0, count // 8192, (40,), generator=torch.Generator().manual_seed(3)) * 8192
+    cuts = torch.cat([cuts, cuts + 2048, cuts // 3, torch.tensor([0, count])]).sort().values
+    for offsets in (torch.tensor([0, count]), cuts, torch.arange(0, count + 1, 1000)):
+        found = values(a.cuda(), b.cuda(), offsets.cuda())
+        for on_gpu, on_cpu in zip(found, values(a, b, offsets), strict=True):
+            assert same(on_gpu.cpu(), on_cpu)
+
+
 def test_rectangles_and_mixed_types() -> None:
     a, b = draw(300, 50, dtype=torch.float32), draw(300, 50, seed=1)
     for dim in (0, 1):
